@@ -1,0 +1,6 @@
+//! The one binary: all roles in one process, chosen roles, and the client commands.
+
+pub mod cluster;
+pub mod node;
+
+mod rpc;

@@ -1,0 +1,329 @@
+//! One process: the roles that it plays, what they share, and how it ends.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use callbook_caller::Callers;
+use callbook_domain::clock::Clock;
+use callbook_domain::compile::Rules;
+use callbook_executor::egress::{Binding, Bindings, Egress, Policy, Secrets};
+use callbook_ranking::Shelf;
+use callbook_runtime::health::Readiness;
+use callbook_runtime::listen::bind;
+use callbook_runtime::settings::{Catalogue, Settings};
+use callbook_store::directory::Directory;
+use callbook_store::pool;
+use secrecy::{ExposeSecret as _, SecretString};
+use sqlx::postgres::PgConnectOptions;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Identity, Server, ServerTlsConfig};
+
+use crate::rpc::Observe;
+
+/// The version that answers and the `User-Agent` name.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A part that a process can play.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// HTTP in, gRPC out.
+    Gateway,
+    /// Reading the book.
+    Resolver,
+    /// Writing the book.
+    Contract,
+    /// Principals.
+    Gate,
+    /// Running rows.
+    Executor,
+}
+
+impl Role {
+    /// Every role: what `up` plays.
+    pub const ALL: [Role; 5] = [Role::Gateway, Role::Resolver, Role::Contract, Role::Gate, Role::Executor];
+}
+
+impl FromStr for Role {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Role, String> {
+        match text {
+            "gateway" => Ok(Role::Gateway),
+            "resolver" => Ok(Role::Resolver),
+            "contract" => Ok(Role::Contract),
+            "gate" => Ok(Role::Gate),
+            "executor" => Ok(Role::Executor),
+            _ => Err("a role is one of gateway, resolver, contract, gate, executor".to_owned()),
+        }
+    }
+}
+
+/// The two keys of a deployment.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    /// The owner's credential.
+    pub owner: SecretString,
+    /// The MAC key of cursors.
+    pub internal: SecretString,
+}
+
+/// A process that answers.
+#[derive(Debug)]
+pub struct Node {
+    /// Where its gateway listens, if it has one.
+    pub http: Option<SocketAddr>,
+    /// Where its gRPC services listen, if it has any.
+    pub grpc: Option<SocketAddr>,
+    /// What it still waits for.
+    pub readiness: Readiness,
+    stop: CancellationToken,
+    /// Ends after everything else: the book is followed until the last call is done.
+    last: CancellationToken,
+    tasks: JoinSet<Result<()>>,
+    followers: JoinSet<()>,
+}
+
+impl Node {
+    /// Starts the roles. Everything that can be refused is refused before anything listens.
+    ///
+    /// # Errors
+    /// One sentence: a setting, an address in use, a database that does not answer.
+    pub async fn start(settings: &Settings, roles: &BTreeSet<Role>, keys: &Keys, clock: Clock) -> Result<Node> {
+        let readiness = Readiness::waiting_for(["start"]);
+        let mut node = Node {
+            http: None,
+            grpc: None,
+            readiness: readiness.clone(),
+            stop: CancellationToken::new(),
+            last: CancellationToken::new(),
+            tasks: JoinSet::new(),
+            followers: JoinSet::new(),
+        };
+        let has_services = roles.iter().any(|role| *role != Role::Gateway);
+        let grpc = if has_services { Some(bind("grpc", &settings.grpc).await?) } else { None };
+        let http = if roles.contains(&Role::Gateway) { Some(bind("http", &settings.http).await?) } else { None };
+        if let Some(listener) = grpc {
+            node.grpc = Some(listener.local_addr()?);
+            node.serve_services(settings, roles, keys, clock, listener).await?;
+        }
+        if let Some(listener) = http {
+            node.http = Some(listener.local_addr()?);
+            node.serve_gateway(settings, listener)?;
+        }
+        readiness.ready("start");
+        Ok(node)
+    }
+
+    /// Whether it was told to stop.
+    pub fn stopping(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+
+    /// Stops: new requests are refused, those in flight end, then the rest goes.
+    pub async fn stop(mut self) -> Result<()> {
+        self.stop.cancel();
+        let mut outcome = Ok(());
+        while let Some(ended) = self.tasks.join_next().await {
+            outcome = outcome.and(ended.context("a part of the process panicked").and_then(|ended| ended));
+        }
+        self.last.cancel();
+        while self.followers.join_next().await.is_some() {}
+        outcome
+    }
+
+    /// Waits until a part ends by itself, which none should.
+    pub async fn failed(&mut self) -> Result<()> {
+        match self.tasks.join_next().await {
+            None => std::future::pending().await,
+            Some(ended) => ended.context("a part of the process panicked")?,
+        }
+    }
+
+    fn serve_gateway(&mut self, settings: &Settings, listener: TcpListener) -> Result<()> {
+        let own = self.grpc.map_or_else(|| format!("http://{}", settings.grpc), |at| format!("http://{at}"));
+        let config = callbook_gateway::Config::from_settings(settings, own.parse()?)?;
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move { callbook_gateway::serve(listener, config, stop).await.map_err(Into::into) });
+        Ok(())
+    }
+
+    async fn serve_services(
+        &mut self,
+        settings: &Settings,
+        roles: &BTreeSet<Role>,
+        keys: &Keys,
+        clock: Clock,
+        listener: TcpListener,
+    ) -> Result<()> {
+        let shared = Shared::open(settings, keys, clock, &mut self.followers, &self.last).await?;
+        let health = tonic_health::server::health_reporter();
+        let mut server = Server::builder()
+            .http2_keepalive_interval(Some(Duration::from_secs(20)))
+            .max_concurrent_streams(Some(1_024));
+        if let Some(tls) = &settings.peers.tls
+            && let Some((certificate, key)) = &tls.identity
+        {
+            let identity = Identity::from_pem(std::fs::read(certificate)?, std::fs::read(key)?);
+            server = server.tls_config(ServerTlsConfig::new().identity(identity))?;
+        }
+        let reflection = || tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(callbook_wire::FILE_DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET);
+        let mut routes = server
+            .layer(Observe)
+            .add_service(health.1)
+            .add_service(reflection().build_v1()?)
+            .add_service(reflection().build_v1alpha()?);
+        if roles.contains(&Role::Resolver) {
+            routes = routes.add_service(callbook_resolver::services(shared.resolver()));
+        }
+        if roles.contains(&Role::Contract) {
+            let (directory, contract) = callbook_contract::services(shared.contract());
+            routes = routes.add_service(directory).add_service(contract);
+        }
+        if roles.contains(&Role::Gate) {
+            routes = routes.add_service(callbook_gate::services(shared.gate()));
+        }
+        if roles.contains(&Role::Executor) {
+            let app = shared.executor(settings)?;
+            let (executor, receipt) = callbook_executor::grpc::services(app.clone());
+            routes = routes.add_service(executor).add_service(receipt);
+            let stop = self.stop.clone();
+            self.tasks.spawn(async move {
+                callbook_executor::serve(app, stop).await.context("the executor cannot say that it lives")
+            });
+        }
+        health.0.set_service_status("", tonic_health::ServingStatus::Serving).await;
+        let stop = self.stop.clone();
+        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        self.tasks.spawn(async move {
+            let stopped = stop.clone().cancelled_owned();
+            let served = routes.serve_with_incoming_shutdown(incoming, stopped);
+            let late = async {
+                stop.cancelled().await;
+                health.0.set_service_status("", tonic_health::ServingStatus::NotServing).await;
+                tokio::time::sleep(Duration::from_secs(30)).await;
+            };
+            tokio::select! {
+                served = served => served.context("the gRPC server ended"),
+                () = late => Ok(()),
+            }
+        });
+        Ok(())
+    }
+}
+
+/// What the roles of one process have in common.
+struct Shared {
+    directory: Arc<Directory>,
+    callers: Arc<Callers>,
+    index: Arc<Shelf>,
+    clock: Clock,
+    internal: SecretString,
+}
+
+impl Shared {
+    async fn open(
+        settings: &Settings,
+        keys: &Keys,
+        clock: Clock,
+        followers: &mut JoinSet<()>,
+        last: &CancellationToken,
+    ) -> Result<Shared> {
+        let Some(url) = &settings.database_url else {
+            bail!("setting `database_url`: these roles need a database, set DATABASE_URL");
+        };
+        let options = PgConnectOptions::from_str(url.expose_secret())
+            .map_err(|_| anyhow::anyhow!("setting `database_url`: not the address of a Postgres database"))?;
+        pool::migrate(&options).await.context("the database cannot be used")?;
+        let pool = pool::connect(&options, settings.limits.database_connections.get());
+        let rules = Rules {
+            variables: Arc::new(settings.public.clone().into_iter().collect()),
+            secrets: Arc::new(settings.secrets.clone()),
+        };
+        let index = Arc::new(Shelf::default());
+        let follow = vec![callbook_resolver::follower(index.clone())];
+        let directory = Directory::open(pool.clone(), rules, follow)
+            .await
+            .map_err(|fault| anyhow::anyhow!("the book cannot be read: {fault}"))?;
+        followers.spawn(directory.clone().run(last.clone().cancelled_owned()));
+        let public = settings.catalogue == Catalogue::Public;
+        let callers = Arc::new(Callers::new(keys.owner.expose_secret(), pool, clock.clone(), public));
+        Ok(Shared { directory, callers, index, clock, internal: keys.internal.clone() })
+    }
+
+    fn resolver(&self) -> Arc<callbook_resolver::App> {
+        Arc::new(callbook_resolver::App {
+            directory: self.directory.clone(),
+            callers: self.callers.clone(),
+            index: self.index.clone(),
+            clock: self.clock.clone(),
+            cursor_key: self.internal.expose_secret().as_bytes().to_vec(),
+        })
+    }
+
+    fn contract(&self) -> Arc<callbook_contract::App> {
+        Arc::new(callbook_contract::App {
+            directory: self.directory.clone(),
+            callers: self.callers.clone(),
+            clock: self.clock.clone(),
+        })
+    }
+
+    fn gate(&self) -> Arc<callbook_gate::App> {
+        Arc::new(callbook_gate::App {
+            pool: self.directory.pool().clone(),
+            callers: self.callers.clone(),
+            clock: self.clock.clone(),
+        })
+    }
+
+    fn executor(&self, settings: &Settings) -> Result<Arc<callbook_executor::App>> {
+        let refused = |why: String| anyhow::anyhow!("setting `allow_origins`: {why}");
+        let policy = Policy::parse(&settings.allow_origins.join(",")).map_err(refused)?;
+        Ok(callbook_executor::App::new(callbook_executor::Parts {
+            config: executor_config(settings),
+            directory: self.directory.clone(),
+            callers: self.callers.clone(),
+            index: self.index.clone(),
+            clock: self.clock.clone(),
+            egress: Egress::new(policy, VERSION),
+            secrets: secrets(settings)?,
+        }))
+    }
+}
+
+fn executor_config(settings: &Settings) -> callbook_executor::config::Config {
+    let databases = settings.databases.iter().map(|(name, database)| {
+        let url = database.url.clone();
+        let own = callbook_executor::config::Database { url, max_rows: database.max_rows, timeout: database.timeout };
+        (name.clone(), own)
+    });
+    callbook_executor::config::Config {
+        pools: settings.pools.clone(),
+        address: settings.grpc.to_string(),
+        timezone: settings.timezone.clone(),
+        in_flight: settings.limits.in_flight.map_or(0, std::num::NonZeroUsize::get),
+        read_mode: settings.read_mode,
+        databases: databases.collect(),
+        retention_days: settings.retention_days.map_or(0, std::num::NonZeroU32::get),
+    }
+}
+
+fn secrets(settings: &Settings) -> Result<Secrets> {
+    let bindings = settings.secrets.0.iter().map(|(name, binding)| {
+        let origins = binding.origins.iter().map(|origin| origin.parse()).collect::<Result<Vec<_>, String>>()?;
+        let value_file = settings.secret_files.get(name).cloned();
+        Ok(Binding { name: name.clone(), origins, keys: binding.keys.clone(), value_file })
+    });
+    let secrets = bindings.collect::<Result<Vec<_>, String>>();
+    let refused = |why: String| anyhow::anyhow!("setting `secrets`: {why}");
+    let secrets = secrets.map_err(refused)?;
+    Secrets::new(Bindings { secrets, directory: settings.secrets_dir.clone() }).map_err(refused)
+}

@@ -1,0 +1,94 @@
+//! Admission: everything that can refuse a call before it is committed, cheap checks first.
+
+use std::sync::Arc;
+
+use callbook_domain::caller::{Caller, May};
+use callbook_domain::compile::{Compiled, Plan};
+use callbook_domain::fault::{Fault, Reason, Result};
+use callbook_domain::key::Key;
+use callbook_domain::row::Risk;
+use callbook_store::snapshot::{Entry, Snapshot};
+
+use crate::App;
+use crate::call::{Call, Request, Work};
+use crate::config::MIN_DEADLINE;
+
+/// Decides a call against the snapshot; where the snapshot may be the reason of a refusal, looks again at a fresh one.
+///
+/// # Errors
+/// In this order: `unauthorized`, `forbidden`, `unknown_key`, `runner_not_available`, `owner_gate_required`,
+/// `args_invalid` and its kin, `no_executor_for_pool`, `deadline_too_short`.
+pub async fn admit(app: &App, caller: &Caller, request: &Request) -> Result<Call> {
+    caller.require_credential()?;
+    let held = app.directory.snapshot();
+    match against(app, caller, request, &held) {
+        Err(fault) if hangs_on_the_row(&fault) => {
+            let fresh = app.directory.fresh().await?;
+            if fresh.revision == held.revision { Err(fault) } else { against(app, caller, request, &fresh) }
+        }
+        decided => decided,
+    }
+}
+
+/// A refusal that an edit of the row since could have lifted.
+fn hangs_on_the_row(fault: &Fault) -> bool {
+    !matches!(fault.reason(), Reason::Unauthorized | Reason::Forbidden | Reason::DeadlineTooShort)
+}
+
+fn against(app: &App, caller: &Caller, request: &Request, snapshot: &Snapshot) -> Result<Call> {
+    // asked before whether the row exists, so that a refusal says nothing about it
+    let key = Key::parse(&request.key).ok();
+    if key.as_ref().is_none_or(|key| !caller.may(May::Invoke, Some(key))) && *caller != Caller::Owner {
+        return caller.require(May::Invoke, key.as_ref()).and(Err(unknown(snapshot, caller, &request.key)));
+    }
+    let (entry, compiled) = callable(snapshot, caller, &request.key)?;
+    if entry.row.risk == Risk::High && *caller != Caller::Owner {
+        return Err(Fault::new(Reason::OwnerGateRequired, "the row is sensitive, only the owner may call it"));
+    }
+    let bound = compiled.signature.bind(&request.sent)?;
+    let work = match &compiled.plan {
+        Plan::Http(plan) => Work::Http(plan.fill(&bound)?),
+        Plan::Fn(plan) => Work::Fn(plan.arguments.fill(&bound)?),
+        Plan::Flow(_) | Plan::Agent(_) | Plan::Block => return Err(no_runner(&entry)),
+    };
+    let pool = entry.row.definition.pool();
+    if !app.config.pools.iter().any(|served| served == pool) {
+        return Err(Fault::new(Reason::NoExecutorForPool, format!("this executor does not serve the pool `{pool}`"))
+            .detail(pool)
+            .with("pool", pool));
+    }
+    if request.deadline.left() < MIN_DEADLINE {
+        return Err(Fault::new(Reason::DeadlineTooShort, "the deadline leaves no time to run"));
+    }
+    Ok(Call { caller: caller.clone(), entry, bound, work })
+}
+
+/// The row that this caller may call, enabled and compiled, of a type that has a runner.
+pub fn callable<'a>(snapshot: &'a Snapshot, caller: &Caller, key: &str) -> Result<(Arc<Entry>, &'a Compiled)> {
+    let entry = snapshot
+        .get(key)
+        .filter(|entry| entry.row.definition.enabled && caller.sees(entry.key()))
+        .ok_or_else(|| unknown(snapshot, caller, key))?;
+    let compiled = entry.compiled.as_ref().map_err(Clone::clone)?;
+    match &compiled.plan {
+        Plan::Http(_) | Plan::Fn(_) => Ok((entry.clone(), compiled)),
+        Plan::Flow(_) | Plan::Agent(_) | Plan::Block => Err(no_runner(entry)),
+    }
+}
+
+fn no_runner(entry: &Entry) -> Fault {
+    let definition = &entry.row.definition;
+    let kind = if definition.is_prompt_block() { "prompt_block" } else { definition.row_type.as_str() };
+    Fault::new(Reason::RunnerNotAvailable, format!("this build has no runner for rows of type `{kind}`")).detail(kind)
+}
+
+/// The answer for a key that no visible row has, with the keys that may have been meant.
+pub fn unknown(snapshot: &Snapshot, caller: &Caller, attempted: &str) -> Fault {
+    let near = snapshot.similar(attempted, |entry| entry.row.definition.enabled && caller.sees(entry.key()));
+    let near: Vec<String> = near.iter().map(Key::to_string).collect();
+    let shown: String = attempted.chars().take(128).collect();
+    Fault::new(Reason::UnknownKey, "no row of this key")
+        .with("attempted", shown)
+        .with("did_you_mean", serde_json::json!(near).to_string())
+        .fix("use a key of did_you_mean, or ask for the capability in plain words")
+}

@@ -1,0 +1,150 @@
+//! A call on its way: what was asked, and what it became once everything about it was decided.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use callbook_domain::arguments::{Argument, Bound, Sent};
+use callbook_domain::caller::Caller;
+use callbook_domain::invocation::{InvocationId, Mode};
+use callbook_domain::outcome::{Failure, Outcome, Output};
+use callbook_domain::target::HttpRequest;
+use callbook_store::snapshot::Entry;
+use sha2::{Digest, Sha256};
+
+/// What a caller asks for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The row.
+    pub key: String,
+    /// Its arguments as they came.
+    pub sent: Sent,
+    /// Chosen by the caller; one answer a key and day.
+    pub idempotency_key: Option<String>,
+    /// The call that this one mends.
+    pub repairs: Option<InvocationId>,
+    /// The call that this one runs again.
+    pub replay_of: Option<InvocationId>,
+    /// When the caller no longer waits.
+    pub deadline: Deadline,
+}
+
+/// A moment by which a call must have ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline(Instant);
+
+impl Deadline {
+    /// This much from now.
+    pub fn after(time: Duration) -> Self {
+        Deadline(Instant::now() + time)
+    }
+
+    /// What is left; zero once it has passed.
+    pub fn left(self) -> Duration {
+        self.0.saturating_duration_since(Instant::now())
+    }
+
+    /// Whether it passed at least this long ago.
+    pub fn passed_by(self, time: Duration) -> bool {
+        Instant::now() >= self.0 + time
+    }
+}
+
+/// What runs once the call is committed. Everything that arguments could spoil has been built.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// A request, without its credential.
+    Http(HttpRequest),
+    /// A function with its arguments.
+    Fn(Vec<Argument>),
+}
+
+/// A call that passed admission.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Who makes it: functions act with this caller's rights.
+    pub caller: Caller,
+    /// The row at the revision that we hold.
+    pub entry: Arc<Entry>,
+    /// Its arguments.
+    pub bound: Bound,
+    /// What runs.
+    pub work: Work,
+}
+
+impl Call {
+    /// SHA-256 over key and arguments: what makes two calls the same call.
+    pub fn argument_hash(&self) -> Vec<u8> {
+        let digest = Sha256::new()
+            .chain_update(self.entry.key().as_str())
+            .chain_update([0])
+            .chain_update(self.bound.canonical_text());
+        digest.finalize().to_vec()
+    }
+}
+
+/// The arguments as they came, as the JSON that a replay reads: `{"body":…}`, `{"args":…}` or `{}`.
+pub fn sent_json(sent: &Sent) -> String {
+    match sent {
+        Sent::Nothing => "{}".to_owned(),
+        Sent::Body(body) => serde_json::json!({ "body": body }).to_string(),
+        Sent::Args(raw) => format!("{{\"args\":{raw}}}"),
+    }
+}
+
+/// What a runner gave, with what went over the wire.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// The typed outcome.
+    pub outcome: Outcome,
+    /// The request as sent, its secrets taken out.
+    pub request: Option<Vec<u8>>,
+    /// Status and kept headers of the response, as JSON.
+    pub response: Option<Vec<u8>>,
+}
+
+impl Ran {
+    /// An outcome that touched no wire.
+    pub fn local(outcome: Outcome) -> Self {
+        Ran { outcome, request: None, response: None }
+    }
+}
+
+/// What the caller is told of a call that was accepted.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Its id.
+    pub id: InvocationId,
+    /// It ran and succeeded.
+    pub ok: bool,
+    /// The answer of an earlier call with the same idempotency key.
+    pub replayed: bool,
+    /// The seed's text form.
+    pub result: String,
+    /// What it gave.
+    pub output: Option<Output>,
+    /// Why it failed.
+    pub failure: Option<Failure>,
+    /// `DONE — KEY` or `FAILED — …`.
+    pub did: String,
+    /// The contract under which it ran.
+    pub contract_hash: String,
+    /// The trace that it belongs to.
+    pub trace: String,
+    /// US dollars.
+    pub cost_usd: f64,
+    /// What was odd about the arguments.
+    pub warnings: Vec<String>,
+    /// How durable its receipt is.
+    pub mode: Mode,
+}
+
+/// What was done, in the seed's words.
+pub fn did(key: &str, outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Ok(..) => format!("DONE — {key}"),
+        Outcome::Failed(_) => {
+            let text: String = outcome.render().chars().take(140).collect();
+            format!("FAILED — {text}")
+        }
+    }
+}

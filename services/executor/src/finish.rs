@@ -1,0 +1,170 @@
+//! What happens after the commit point: run, redact, commit the result, answer.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use callbook_domain::event::{Body, EventKind, Sealed};
+use callbook_domain::fault::Result;
+use callbook_domain::invocation::{Mode, Status};
+use callbook_domain::outcome::{Failure, Outcome, Output};
+use callbook_domain::row::{Effect, timestamp};
+use futures::FutureExt as _;
+use tokio::sync::oneshot;
+
+use crate::App;
+use crate::call::{Answer, Call, Deadline, Ran, did};
+use crate::config::LEASE_AFTER_DEADLINE;
+use crate::invoke::not_stored;
+use crate::runner;
+use crate::store::commit::Candidate;
+use crate::store::finish::{Finished, Part};
+
+/// Runs the call, commits its result and only then answers. If the result cannot be written it goes on trying until
+/// the lease ends.
+pub async fn run_to_the_end(
+    app: Arc<App>,
+    call: Call,
+    candidate: Candidate,
+    deadline: Deadline,
+    reply: oneshot::Sender<Result<Answer>>,
+) {
+    let ran = bounded(&app, &call, deadline).await;
+    let ran = app.redacted(ran);
+    let finished = finished(&app, &call, &candidate, &ran);
+    let answer = match store(&app, finished, deadline).await {
+        true => Ok(answer(&call, &candidate, ran.outcome)),
+        false => Err(not_stored(candidate.id)),
+    };
+    let _ = reply.send(answer); // the caller may have gone
+}
+
+/// A runner ends in time, and a runner that panics is a failed outcome like another.
+async fn bounded(app: &Arc<App>, call: &Call, deadline: Deadline) -> Ran {
+    let own = call.entry.row.definition.timeout_ms.map_or(Duration::from_secs(30), |ms| {
+        Duration::from_millis(u64::try_from(ms).unwrap_or(0))
+    });
+    let limit = own.min(deadline.left());
+    let running = AssertUnwindSafe(runner::run(app, call, limit)).catch_unwind();
+    // a runner keeps its own time and says more; this is the wall behind it
+    match tokio::time::timeout(limit + Duration::from_millis(250), running).await {
+        Ok(Ok(ran)) => ran,
+        Ok(Err(_)) => Ran::local(Outcome::Failed(Failure::new("internal", "the runner stopped"))),
+        Err(_) => {
+            let failure = Failure::new("timeout", format!("no result within {} ms", limit.as_millis()));
+            Ran::local(Outcome::Failed(failure.retryable()))
+        }
+    }
+}
+
+fn finished(app: &App, call: &Call, candidate: &Candidate, ran: &Ran) -> Finished {
+    let now = app.clock.now();
+    let wrote = call.entry.row.effect != Effect::Read;
+    let outcome = &ran.outcome;
+    let material = outcome.is_material(wrote);
+    let parts = parts(ran);
+    let commitment = |name| parts.iter().find(|part| part.name == name).map(|part| part.sealed.commitment());
+    let failure = match outcome {
+        Outcome::Ok(..) => None,
+        Outcome::Failed(failure) => Some(failure),
+    };
+    let ms = i64::try_from((now - candidate.started_at).whole_milliseconds()).unwrap_or(0);
+    let bytes = outcome.output().map_or(0, |output| output.bytes.len());
+    let event = Body::new(EventKind::Result)
+        .set("inv", candidate.id.to_string())
+        .set("key", candidate.key.as_str())
+        .set("revision", candidate.row_revision)
+        .set("contract", candidate.contract_hash.as_str())
+        .set("text", candidate.text_hash.as_str())
+        .set("actor", candidate.actor.as_str())
+        .set("risk", candidate.risk)
+        .set("effect", candidate.effect)
+        .set("in", candidate.input.commitment())
+        .set("out", commitment("output"))
+        .set("req", commitment("request"))
+        .set("res", commitment("response"))
+        .set("status", Status::of(callbook_domain::invocation::State::Done, material).as_str())
+        .set("code", failure.map(|failure| failure.code.chars().take(200).collect::<String>()))
+        .set("http", outcome.upstream_status())
+        .set("ms", ms)
+        .set("bytes", bytes)
+        .set("cost", 0)
+        .set("mode", Mode::Durable.as_str())
+        .set("ts", timestamp(now));
+    Finished {
+        id: candidate.id.0,
+        key: candidate.key.clone(),
+        actor: candidate.actor.clone(),
+        at: now,
+        ok: outcome.is_ok(),
+        material,
+        code: failure.map(|failure| failure.code.clone()),
+        message: failure.map(|failure| without_nul(&failure.message)),
+        retryable: failure.map(|failure| failure.retryable),
+        failed_at: failure.and_then(|failure| failure.at.clone()),
+        upstream_status: outcome.upstream_status().map(i32::from),
+        truncated: outcome.output().is_some_and(|output| output.truncated),
+        parts,
+        event: event.canonical(),
+    }
+}
+
+/// Postgres text has no NUL; an upstream's words may.
+fn without_nul(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+fn parts(ran: &Ran) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut keep = |name, bytes: Vec<u8>, media_type: &str| {
+        parts.push(Part { name, sealed: Sealed::new(bytes), media_type: media_type.to_owned() });
+    };
+    if let Some(request) = &ran.request {
+        keep("request", request.clone(), "message/http");
+    }
+    if let Some(response) = &ran.response {
+        keep("response", response.clone(), "application/json");
+    }
+    if let Some(Output { bytes, media_type, .. }) = ran.outcome.output() {
+        keep("output", bytes.clone(), &without_nul(media_type));
+    }
+    parts
+}
+
+async fn store(app: &App, finished: Finished, deadline: Deadline) -> bool {
+    let mut pause = Duration::from_millis(50);
+    loop {
+        match app.results.submit(finished.clone()).await {
+            Ok(stored) => return stored,
+            Err(refused) => tracing::warn!(?refused, "a result cannot be stored yet"),
+        }
+        if deadline.passed_by(LEASE_AFTER_DEADLINE) {
+            return false;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_secs(1));
+    }
+}
+
+fn answer(call: &Call, candidate: &Candidate, outcome: Outcome) -> Answer {
+    let (result, did) = (outcome.render(), did(&candidate.key, &outcome));
+    let ok = outcome.is_ok();
+    let (output, failure) = match outcome {
+        Outcome::Ok(output, _) => (Some(output), None),
+        Outcome::Failed(failure) => (failure.output.clone(), Some(failure)),
+    };
+    Answer {
+        id: candidate.id,
+        ok,
+        replayed: false,
+        result,
+        output,
+        failure,
+        did,
+        contract_hash: candidate.contract_hash.clone(),
+        trace: candidate.trace.clone(),
+        cost_usd: 0.0,
+        warnings: call.bound.warnings.clone(),
+        mode: Mode::Durable,
+    }
+}

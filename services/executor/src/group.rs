@@ -1,0 +1,142 @@
+//! Work that is done in groups: a group is what has come in while the last ones were being committed.
+//!
+//! Nobody waits for a group to fill. A group that fails is halved and tried again, so that one bad member cannot fail
+//! its neighbours.
+
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, mpsc, oneshot};
+
+/// At most this many in one transaction.
+const GROUP: usize = 256;
+/// At most this many transactions of one kind at a time.
+const LANES: usize = 2;
+/// How many may wait. Past it the executor is overloaded.
+const QUEUE: usize = 4_096;
+
+type Reply<R> = oneshot::Sender<sqlx::Result<R>>;
+
+/// The entrance to one kind of grouped work.
+pub struct Grouped<T, R> {
+    queue: mpsc::Sender<(T, Reply<R>)>,
+}
+
+/// Why nothing came back.
+#[derive(Debug)]
+pub enum Refused {
+    /// Too many wait already.
+    Full,
+    /// The work failed.
+    Sql(sqlx::Error),
+    /// The process is stopping.
+    Stopped,
+}
+
+impl<T, R> Grouped<T, R>
+where
+    T: Clone + Send + Sync + 'static,
+    R: Send + 'static,
+{
+    /// Starts the lanes. `work` takes a group and gives one answer for each member, in order.
+    pub fn start<W, F>(work: W) -> Self
+    where
+        W: Fn(Arc<[T]>) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = sqlx::Result<Vec<R>>> + Send + 'static,
+    {
+        let (queue, waiting) = mpsc::channel(QUEUE);
+        let waiting = Arc::new(Mutex::new(waiting));
+        for _ in 0..LANES {
+            tokio::spawn(lane(waiting.clone(), work.clone()));
+        }
+        Grouped { queue }
+    }
+
+    /// Hands one member in and waits for its answer.
+    pub async fn submit(&self, member: T) -> Result<R, Refused> {
+        let (reply, answer) = oneshot::channel();
+        self.queue.try_send((member, reply)).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Refused::Full,
+            mpsc::error::TrySendError::Closed(_) => Refused::Stopped,
+        })?;
+        match answer.await {
+            Ok(answer) => answer.map_err(Refused::Sql),
+            Err(_) => Err(Refused::Stopped),
+        }
+    }
+}
+
+async fn lane<T, R, W, F>(waiting: Arc<Mutex<mpsc::Receiver<(T, Reply<R>)>>>, work: W)
+where
+    T: Clone + Send + Sync + 'static,
+    R: Send + 'static,
+    W: Fn(Arc<[T]>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = sqlx::Result<Vec<R>>> + Send + 'static,
+{
+    loop {
+        let mut group = Vec::new();
+        if waiting.lock().await.recv_many(&mut group, GROUP).await == 0 {
+            return;
+        }
+        settle(group, &work).await;
+    }
+}
+
+async fn settle<T, R, W, F>(group: Vec<(T, Reply<R>)>, work: &W)
+where
+    T: Clone + Send + Sync + 'static,
+    W: Fn(Arc<[T]>) -> F,
+    F: Future<Output = sqlx::Result<Vec<R>>>,
+{
+    let mut open = vec![group];
+    while let Some(mut group) = open.pop() {
+        let members: Arc<[T]> = group.iter().map(|(member, _)| member.clone()).collect();
+        match work(members).await {
+            Ok(answers) => {
+                debug_assert_eq!(answers.len(), group.len());
+                for ((_, reply), answer) in group.into_iter().zip(answers) {
+                    let _ = reply.send(Ok(answer)); // nobody waits any more
+                }
+            }
+            Err(error) if group.len() == 1 || callbook_store::fault::is_outage(&error) => fail(group, error),
+            Err(_) => {
+                let tail = group.split_off(group.len() / 2);
+                open.push(tail);
+                open.push(group);
+            }
+        }
+    }
+}
+
+/// `sqlx::Error` cannot be copied: the first member gets it, the others one of the same kind.
+fn fail<T, R>(group: Vec<(T, Reply<R>)>, error: sqlx::Error) {
+    let mut error = Some(error);
+    for (_, reply) in group {
+        let _ = reply.send(Err(error.take().unwrap_or(sqlx::Error::PoolTimedOut)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn one_bad_member_does_not_fail_its_neighbours() {
+        let doubled = Arc::new(Grouped::start(|group: Arc<[u32]>| async move {
+            tokio::task::yield_now().await;
+            match group.contains(&13) {
+                true => Err(sqlx::Error::RowNotFound),
+                false => Ok(group.iter().map(|n| n * 2).collect()),
+            }
+        }));
+        let calls: Vec<_> = (0..100u32)
+            .map(|n| {
+                let doubled = doubled.clone();
+                tokio::spawn(async move { (n, doubled.submit(n).await.ok()) })
+            })
+            .collect();
+        for call in calls {
+            let (n, answer) = call.await.unwrap();
+            assert_eq!(answer, (n != 13).then_some(n * 2));
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The walk of a call: admission, commit point, run, result, answer.
+//!
+//! After the commit point the work belongs to a task of its own: a client that hangs up changes nothing.
+
+use std::sync::Arc;
+
+use callbook_domain::caller::Caller;
+use callbook_domain::event::{Body, EventKind, Sealed};
+use callbook_domain::fault::{Fault, Reason, Result};
+use callbook_domain::invocation::{InvocationId, Mode, State, check_idempotency_key};
+use callbook_domain::row::timestamp;
+use callbook_store::fault::fault;
+use time::Duration;
+use tokio::sync::oneshot;
+use tracing::Instrument as _;
+
+use crate::App;
+use crate::admit::admit;
+use crate::call::{Answer, Call, Request, sent_json};
+use crate::config::LEASE_AFTER_DEADLINE;
+use crate::finish::run_to_the_end;
+use crate::group::Refused;
+use crate::stored_answer;
+use crate::store::commit::{self, Candidate, Earlier, Held};
+
+/// A row that moves is read again this often before the caller hears of it.
+const TRIES: usize = 3;
+
+/// Runs a row once, with a receipt.
+///
+/// # Errors
+/// Whatever admission or the commit point refuses. A run that failed is no error: it is in the answer.
+pub async fn invoke(app: &Arc<App>, caller: &Caller, request: Request) -> Result<Answer> {
+    if let Some(key) = &request.idempotency_key {
+        check_idempotency_key(key)?;
+    }
+    let slot = app.slot()?;
+    let mut moved = 0;
+    loop {
+        let call = admit(app, caller, &request).await?;
+        app.check_breaker(&call).await?;
+        let candidate = candidate(app, caller, &request, &call);
+        match app.intents.submit(candidate.clone()).await.map_err(refused)? {
+            true => return fire(app, call, candidate, &request, slot).await,
+            false => match commit::why_held(app.directory.pool(), &candidate).await? {
+                Held::Earlier(earlier) => match repeat(app, &candidate, *earlier).await? {
+                    Some(answer) => return Ok(answer),
+                    None => continue, // the key's day was over and it is free again
+                },
+                Held::Revoked => return Err(callbook_domain::caller::unauthorized()),
+                Held::Moved if moved + 1 < TRIES => {
+                    moved += 1;
+                    app.directory.fresh().await?;
+                }
+                Held::Moved => {
+                    return Err(Fault::new(Reason::RowMoved, "the row changes faster than it can be called")
+                        .fix("read the contract again and repeat the call"));
+                }
+            },
+        }
+    }
+}
+
+/// What a full or failing group tells a caller.
+fn refused(refused: Refused) -> Fault {
+    match refused {
+        Refused::Full => overloaded(),
+        Refused::Sql(error) => fault(error),
+        Refused::Stopped => Fault::new(Reason::ShuttingDown, "the executor is stopping").retry_after_ms(1_000),
+    }
+}
+
+/// The answer of an executor at its limit.
+pub fn overloaded() -> Fault {
+    Fault::new(Reason::Overloaded, "the executor is at its limit").retry_after_ms(1_000)
+}
+
+fn candidate(app: &App, caller: &Caller, request: &Request, call: &Call) -> Candidate {
+    let now = app.clock.now();
+    let (row, id) = (&call.entry.row, InvocationId::new(now));
+    let input = Sealed::new(sent_json(&request.sent).into_bytes());
+    let lease = request.deadline.left() + LEASE_AFTER_DEADLINE;
+    let event = Body::new(EventKind::Intent)
+        .set("inv", id.to_string())
+        .set("key", row.definition.key.as_str())
+        .set("revision", row.revision)
+        .set("contract", row.contract_hash.as_str())
+        .set("text", row.text_hash.as_str())
+        .set("actor", caller.actor())
+        .set("risk", row.risk.as_str())
+        .set("effect", row.effect.as_str())
+        .set("in", input.commitment())
+        .set("repairs", request.repairs.map(|id| id.to_string()))
+        .set("replay_of", request.replay_of.map(|id| id.to_string()))
+        .set("mode", Mode::Durable.as_str())
+        .set("ts", timestamp(now));
+    Candidate {
+        id,
+        caller: caller.identity(),
+        principal: match caller {
+            Caller::Principal(principal) => Some(principal.id),
+            Caller::Owner | Caller::Anonymous => None,
+        },
+        actor: caller.actor(),
+        idempotency_key: request.idempotency_key.clone(),
+        argument_hash: call.argument_hash(),
+        key: row.definition.key.to_string(),
+        row_type: row.definition.row_type.as_str(),
+        row_revision: row.revision,
+        contract_hash: row.contract_hash.clone(),
+        text_hash: row.text_hash.clone(),
+        effect: row.effect.as_str(),
+        risk: row.risk.as_str(),
+        runner: row.definition.row_type.as_str(),
+        pool: row.definition.pool().to_owned(),
+        executor: app.id,
+        lease_seconds: lease.as_secs_f64(),
+        repairs: request.repairs.map(|id| id.0),
+        replay_of: request.replay_of.map(|id| id.0),
+        trace: callbook_runtime::telemetry::trace_id(),
+        started_at: now,
+        warnings: call.bound.warnings.clone(),
+        input,
+        event: event.canonical(),
+    }
+}
+
+/// Runs what was committed and waits for its result to be committed too.
+async fn fire(
+    app: &Arc<App>,
+    call: Call,
+    candidate: Candidate,
+    request: &Request,
+    slot: Option<tokio::sync::OwnedSemaphorePermit>,
+) -> Result<Answer> {
+    let (id, deadline) = (candidate.id, request.deadline);
+    let (reply, answer) = oneshot::channel();
+    let work = run_to_the_end(app.clone(), call, candidate, deadline, reply);
+    app.tasks.spawn(
+        async move {
+            work.await;
+            drop(slot);
+        }
+        .in_current_span(),
+    );
+    let waited = tokio::time::timeout(deadline.left() + LEASE_AFTER_DEADLINE, answer).await;
+    match waited {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) | Err(_) => Err(not_stored(id)),
+    }
+}
+
+/// The answer when a call was fired and its result is not committed: it may have happened, and must not be repeated
+/// blindly.
+pub fn not_stored(id: InvocationId) -> Fault {
+    Fault::new(Reason::ResultNotStored, "the call was fired and its result is not stored yet")
+        .with("invocation_id", id.to_string())
+        .with("fired", "true")
+        .fix("look at the receipt before you repeat the call")
+}
+
+/// The answer to a call whose idempotency key was used before; none where the key's day is over.
+async fn repeat(app: &App, candidate: &Candidate, earlier: Earlier) -> Result<Option<Answer>> {
+    let id = InvocationId(earlier.id);
+    if earlier.started_at + Duration::hours(callbook_domain::invocation::IDEMPOTENCY_HOURS) <= candidate.started_at {
+        commit::release_key(app.directory.pool(), earlier.id).await?;
+        return Ok(None);
+    }
+    if earlier.argument_hash != candidate.argument_hash {
+        return Err(Fault::new(Reason::IdempotencyMismatch, "the idempotency key was used for another call")
+            .with("invocation_id", id.to_string()));
+    }
+    if State::parse(&earlier.state) == Some(State::Running) {
+        return Err(Fault::new(Reason::InProgress, "a call with this idempotency key is running")
+            .with("invocation_id", id.to_string())
+            .retry_after_ms(1_000));
+    }
+    stored_answer::load(app, id).await.map(Some)
+}

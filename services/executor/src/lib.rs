@@ -1,0 +1,184 @@
+//! Owns running: admission, the commit point, the runners, receipts, and what becomes of the calls of the dead.
+
+pub mod config;
+
+mod call;
+mod admit;
+mod invoke;
+mod finish;
+mod stored_answer;
+mod shape;
+mod repair;
+mod receipt;
+mod breaker;
+mod live;
+mod retain;
+
+mod runner;
+pub mod egress;
+mod group;
+mod store;
+
+pub mod grpc;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use callbook_caller::Callers;
+use callbook_domain::clock::Clock;
+use callbook_domain::fault::{Fault, Reason, Result};
+use callbook_domain::invocation::uuid_at;
+use callbook_domain::outcome::{Failure, Outcome, Output};
+use callbook_ranking::Shelf;
+use callbook_store::directory::Directory;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use crate::call::{Call, Ran, Work};
+use crate::config::Config;
+use crate::egress::{Egress, Gate, Redactor, Secrets};
+use crate::group::Grouped;
+use crate::store::commit::Candidate;
+use crate::store::finish::Finished;
+
+pub use live::serve;
+
+/// How long the values of secrets are believed when they are looked for in outputs.
+const REDACTOR_AGE: Duration = Duration::from_millis(500);
+
+/// The executor: what its verbs work with.
+pub struct App {
+    /// This executor among the others.
+    pub id: Uuid,
+    /// What it was told.
+    pub config: Config,
+    /// The book.
+    pub directory: Arc<Directory>,
+    /// Who calls.
+    pub callers: Arc<Callers>,
+    /// The index that `ask` rows use.
+    pub index: Arc<Shelf>,
+    /// The time.
+    pub clock: Clock,
+    pub(crate) intents: Grouped<Candidate, bool>,
+    pub(crate) results: Grouped<Finished, bool>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) egress: Egress,
+    pub(crate) secrets: Secrets,
+    slots: Option<Arc<Semaphore>>,
+    redactor: Mutex<(Instant, Arc<Redactor>)>,
+}
+
+/// What an executor is made of.
+pub struct Parts {
+    /// What it is told.
+    pub config: Config,
+    /// The book.
+    pub directory: Arc<Directory>,
+    /// Who calls.
+    pub callers: Arc<Callers>,
+    /// The index that `ask` rows use.
+    pub index: Arc<Shelf>,
+    /// The time.
+    pub clock: Clock,
+    /// The way out.
+    pub egress: Egress,
+    /// The secrets' values.
+    pub secrets: Secrets,
+}
+
+impl App {
+    /// An executor that has not served yet.
+    pub fn new(parts: Parts) -> Arc<App> {
+        let Parts { config, directory, callers, index, clock, egress, secrets } = parts;
+        let pool = directory.pool().clone();
+        let intents = Grouped::start(move |group: Arc<[Candidate]>| {
+            let pool = pool.clone();
+            async move {
+                let admitted = store::commit::commit(&pool, &group).await?;
+                Ok(group.iter().map(|candidate| admitted.contains(&candidate.id.0)).collect())
+            }
+        });
+        let pool = directory.pool().clone();
+        let results = Grouped::start(move |group: Arc<[Finished]>| {
+            let pool = pool.clone();
+            async move {
+                let stored = store::finish::finish(&pool, &group).await?;
+                Ok(group.iter().map(|finished| stored.contains(&finished.id)).collect())
+            }
+        });
+        let redactor = Mutex::new((Instant::now(), Arc::new(Redactor::new(&secrets.live_values()))));
+        let slots = (config.in_flight > 0).then(|| Arc::new(Semaphore::new(config.in_flight)));
+        let id = uuid_at(clock.now());
+        Arc::new(App {
+            id,
+            config,
+            directory,
+            callers,
+            index,
+            clock,
+            intents,
+            results,
+            tasks: TaskTracker::new(),
+            egress,
+            secrets,
+            slots,
+            redactor,
+        })
+    }
+
+    /// A place among the calls in flight, held until the result is stored.
+    fn slot(&self) -> Result<Option<OwnedSemaphorePermit>> {
+        if self.tasks.is_closed() {
+            return Err(Fault::new(Reason::ShuttingDown, "the executor is stopping").retry_after_ms(1_000));
+        }
+        match &self.slots {
+            None => Ok(None),
+            Some(slots) => slots.clone().try_acquire_owned().map(Some).map_err(|_| invoke::overloaded()),
+        }
+    }
+
+    /// Refuses a call whose credential is dead, before anything is committed.
+    async fn check_breaker(&self, call: &Call) -> Result<()> {
+        let Work::Http(request) = &call.work else { return Ok(()) };
+        let Some(credential) = runner::http::credential_of(self, call, &request.url) else { return Ok(()) };
+        let mut breaker = store::breaker::look(self.directory.pool(), &credential).await.map_err(callbook_store::fault::fault)?;
+        let key = call.entry.key().as_str();
+        match breaker.enter(&credential.fingerprint, self.clock.now()) {
+            Gate::Pass | Gate::Probe => Ok(()),
+            Gate::Open { until } => {
+                let wait = (until - self.clock.now()).whole_milliseconds();
+                Err(Fault::new(Reason::BreakerOpen, "8 consecutive auth failures; credential is dead until replaced")
+                    .detail(key)
+                    .with("rendered", format!("ERR:{}", runner::http::open_breaker(key).code))
+                    .retry_after_ms(u64::try_from(wait).unwrap_or(0)))
+            }
+        }
+    }
+
+    /// What finds the values of the secrets as they are now, in any encoding.
+    pub(crate) fn redactor(&self) -> Arc<Redactor> {
+        let mut held = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.0.elapsed() > REDACTOR_AGE {
+            *held = (Instant::now(), Arc::new(Redactor::new(&self.secrets.live_values())));
+        }
+        held.1.clone()
+    }
+
+    /// Takes every secret's value out of what a run gave, before it is stored or answered.
+    fn redacted(&self, ran: Ran) -> Ran {
+        let redactor = self.redactor();
+        let clean = |bytes: Vec<u8>| redactor.redact(&bytes).into_owned();
+        let output = |output: Output| Output { bytes: clean(output.bytes), ..output };
+        let outcome = match ran.outcome {
+            Outcome::Ok(given, status) => Outcome::Ok(output(given), status),
+            Outcome::Failed(failure) => Outcome::Failed(Failure {
+                message: redactor.redact_str(&failure.message).into_owned(),
+                output: failure.output.map(output),
+                ..failure
+            }),
+        };
+        Ran { outcome, request: ran.request.map(clean), response: ran.response.map(clean) }
+    }
+}

@@ -1,0 +1,132 @@
+//! Results in SQL: state, event and payload of a group of calls, committed before any of them is answered.
+
+use callbook_domain::event::Sealed;
+use sqlx::{PgConnection, PgPool};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// What one run gave, ready to be written.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// The invocation.
+    pub id: Uuid,
+    /// The row, for the log.
+    pub key: String,
+    /// The name in the log.
+    pub actor: String,
+    /// When it ended.
+    pub at: OffsetDateTime,
+    /// It succeeded.
+    pub ok: bool,
+    /// It succeeded and gave or changed something.
+    pub material: bool,
+    /// A failure's code.
+    pub code: Option<String>,
+    /// A failure's sentence.
+    pub message: Option<String>,
+    /// The same call may succeed later.
+    pub retryable: Option<bool>,
+    /// Where in the row it failed.
+    pub failed_at: Option<String>,
+    /// The upstream's status.
+    pub upstream_status: Option<i32>,
+    /// The output was cut at the row's bound.
+    pub truncated: bool,
+    /// Parts to keep: `request`, `response`, `output`.
+    pub parts: Vec<Part>,
+    /// The body of its `result` event.
+    pub event: String,
+}
+
+/// Bytes to keep under their commitment.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// `request`, `response` or `output`.
+    pub name: &'static str,
+    /// The bytes with their salt.
+    pub sealed: Sealed,
+    /// What the bytes are.
+    pub media_type: String,
+}
+
+macro_rules! column {
+    ($rows:expr, $field:expr) => {
+        &$rows.iter().map($field).collect::<Vec<_>>()[..]
+    };
+}
+
+/// Writes a group of results and gives the ids of those that were still running. One that another executor has already
+/// called unknown keeps that.
+pub async fn finish(pool: &PgPool, group: &[Finished]) -> sqlx::Result<Vec<Uuid>> {
+    let mut transaction = pool.begin().await?;
+    let stored = update(&mut transaction, group).await?;
+    parts(&mut transaction, group, &stored).await?;
+    transaction.commit().await?;
+    Ok(stored)
+}
+
+async fn update(connection: &mut PgConnection, group: &[Finished]) -> sqlx::Result<Vec<Uuid>> {
+    sqlx::query_scalar!(
+        r#"with done as (
+             select * from unnest(
+                 $1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::bool[], $6::bool[], $7::text[], $8::text[],
+                 $9::bool[], $10::text[], $11::int[], $12::bigint[], $13::bool[], $14::text[]
+             ) as d (id, key, actor, at, ok, material, code, message, retryable, failed_at, upstream_status,
+                     output_bytes, truncated, event)
+         ), stored as (
+             update invocation i set state = 'done', finished_at = d.at, ok = d.ok, material = d.material,
+                    code = d.code, message = d.message, retryable = d.retryable, failed_at = d.failed_at,
+                    upstream_status = d.upstream_status, output_bytes = d.output_bytes, truncated = d.truncated
+             from done d where i.id = d.id and i.state = 'running'
+             returning i.id
+         ), logged as (
+             insert into event (at, kind, invocation, key, actor, body)
+             select d.at, 'result', d.id, d.key, d.actor, d.event from done d join stored using (id)
+         )
+         select id as "id!" from stored"#,
+        column!(group, |f| f.id),
+        column!(group, |f| f.key.clone()),
+        column!(group, |f| f.actor.clone()),
+        column!(group, |f| f.at),
+        column!(group, |f| f.ok),
+        column!(group, |f| f.material),
+        column!(group, |f| f.code.clone()) as &[Option<String>],
+        column!(group, |f| f.message.clone()) as &[Option<String>],
+        column!(group, |f| f.retryable) as &[Option<bool>],
+        column!(group, |f| f.failed_at.clone()) as &[Option<String>],
+        column!(group, |f| f.upstream_status) as &[Option<i32>],
+        column!(group, output_bytes),
+        column!(group, |f| f.truncated),
+        column!(group, |f| f.event.clone()),
+    )
+    .fetch_all(connection)
+    .await
+}
+
+fn output_bytes(finished: &Finished) -> i64 {
+    let output = finished.parts.iter().find(|part| part.name == "output");
+    output.map_or(0, |part| i64::try_from(part.sealed.bytes.len()).unwrap_or(i64::MAX))
+}
+
+async fn parts(connection: &mut PgConnection, group: &[Finished], stored: &[Uuid]) -> sqlx::Result<()> {
+    let kept: Vec<(Uuid, &Part)> = group
+        .iter()
+        .filter(|finished| stored.contains(&finished.id))
+        .flat_map(|finished| finished.parts.iter().map(|part| (finished.id, part)))
+        .collect();
+    if kept.is_empty() {
+        return Ok(());
+    }
+    sqlx::query!(
+        "insert into payload (invocation, part, nonce, bytes, media_type)
+         select * from unnest($1::uuid[], $2::text[], $3::bytea[], $4::bytea[], $5::text[])",
+        column!(kept, |(id, _)| *id),
+        column!(kept, |(_, part)| part.name.to_owned()),
+        column!(kept, |(_, part)| part.sealed.nonce.clone()),
+        column!(kept, |(_, part)| part.sealed.bytes.clone()),
+        column!(kept, |(_, part)| part.media_type.clone()),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,8 @@
+//! The executor's SQL.
+
+pub mod breaker;
+pub mod commit;
+pub mod finish;
+pub mod kv;
+pub mod liveness;
+pub mod receipt;

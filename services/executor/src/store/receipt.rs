@@ -1,0 +1,212 @@
+//! Receipts in SQL.
+
+use sqlx::PgPool;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// One invocation as stored.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the columns are described in the schema")]
+pub struct Record {
+    pub id: Uuid,
+    pub caller: String,
+    pub actor: String,
+    pub idempotency_key: Option<String>,
+    pub argument_hash: Vec<u8>,
+    pub key: String,
+    pub r#type: String,
+    pub row_revision: i64,
+    pub contract_hash: String,
+    pub text_hash: String,
+    pub effect: String,
+    pub risk: String,
+    pub runner: String,
+    pub pool: String,
+    pub mode: String,
+    pub state: String,
+    pub executor: Uuid,
+    pub lease_until: OffsetDateTime,
+    pub parent: Option<Uuid>,
+    pub repairs: Option<Uuid>,
+    pub replay_of: Option<Uuid>,
+    pub trace: String,
+    pub started_at: OffsetDateTime,
+    pub warnings: Vec<String>,
+    pub finished_at: Option<OffsetDateTime>,
+    pub ok: Option<bool>,
+    pub material: Option<bool>,
+    pub code: Option<String>,
+    pub message: Option<String>,
+    pub retryable: Option<bool>,
+    pub failed_at: Option<String>,
+    pub upstream_status: Option<i32>,
+    pub output_bytes: Option<i64>,
+    pub truncated: bool,
+    pub cost_usd: f64,
+}
+
+/// A kept part with its salt.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the columns are described in the schema")]
+pub struct Payload {
+    pub part: String,
+    pub nonce: Vec<u8>,
+    pub bytes: Vec<u8>,
+    pub media_type: String,
+}
+
+/// One entry of the log.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the columns are described in the schema")]
+pub struct Logged {
+    pub kind: String,
+    pub at: OffsetDateTime,
+    pub body: String,
+}
+
+/// The invocation of this id.
+pub async fn load(pool: &PgPool, id: Uuid) -> sqlx::Result<Option<Record>> {
+    sqlx::query_as!(Record, "select * from invocation where id = $1", id).fetch_optional(pool).await
+}
+
+/// What is kept of it; nothing once it was erased.
+pub async fn payload(pool: &PgPool, id: Uuid) -> sqlx::Result<Vec<Payload>> {
+    sqlx::query_as!(Payload, "select part, nonce, bytes, media_type from payload where invocation = $1", id)
+        .fetch_all(pool)
+        .await
+}
+
+/// Its entries in the log, oldest first.
+pub async fn events(pool: &PgPool, id: Uuid) -> sqlx::Result<Vec<Logged>> {
+    sqlx::query_as!(Logged, "select kind, at, body from event where invocation = $1 order by id", id)
+        .fetch_all(pool)
+        .await
+}
+
+/// Invocations that it started, that mend it, and that it mends or repeats.
+pub async fn children(pool: &PgPool, id: Uuid) -> sqlx::Result<Vec<Uuid>> {
+    sqlx::query_scalar!("select id from invocation where parent = $1 order by id limit 500", id).fetch_all(pool).await
+}
+
+/// Calls that mend this one.
+pub async fn repaired_by(pool: &PgPool, id: Uuid) -> sqlx::Result<Vec<Uuid>> {
+    sqlx::query_scalar!("select id from invocation where repairs = $1 order by id limit 500", id).fetch_all(pool).await
+}
+
+/// What a listing is narrowed to.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// The identity whose calls are listed; absent is everybody's.
+    pub caller: Option<String>,
+    /// Also calls of rows whose key begins with one of these, whoever made them.
+    pub prefixes: Vec<String>,
+    /// The row's key.
+    pub key: Option<String>,
+    /// The name in receipts.
+    pub actor: Option<String>,
+    /// The stored state, and for done calls whether they were material.
+    pub state: Option<String>,
+    /// See `state`.
+    pub material: Option<bool>,
+    /// Begun at or after.
+    pub since: Option<OffsetDateTime>,
+    /// Begun before.
+    pub until: Option<OffsetDateTime>,
+    /// Started by this invocation.
+    pub parent: Option<Uuid>,
+}
+
+/// A page of invocations, newest first, older than `before`.
+pub async fn list(pool: &PgPool, filter: &Filter, before: Option<Uuid>, limit: i64) -> sqlx::Result<Vec<Record>> {
+    sqlx::query_as!(
+        Record,
+        "select * from invocation
+         where ($1::text is null or caller = $1 or exists (select 1 from unnest($2::text[]) p where starts_with(key, p)))
+           and ($3::text is null or key = $3)
+           and ($4::text is null or actor = $4)
+           and ($5::text is null or state = $5)
+           and ($6::bool is null or material = $6)
+           and ($7::timestamptz is null or started_at >= $7)
+           and ($8::timestamptz is null or started_at < $8)
+           and ($9::uuid is null or parent = $9)
+           and ($10::uuid is null or id < $10)
+         order by id desc limit $11",
+        filter.caller.as_deref(),
+        &filter.prefixes,
+        filter.key.as_deref(),
+        filter.actor.as_deref(),
+        filter.state.as_deref(),
+        filter.material,
+        filter.since,
+        filter.until,
+        filter.parent,
+        before,
+        limit
+    )
+    .fetch_all(pool)
+    .await
+}
+
+/// Figures over many invocations.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Figures {
+    pub key: Option<String>,
+    pub count: i64,
+    pub failures: i64,
+    pub pending: i64,
+    pub unknown: i64,
+    pub p50_ms: Option<f64>,
+    pub p95_ms: Option<f64>,
+    pub p99_ms: Option<f64>,
+    pub cost_usd: f64,
+}
+
+/// Figures over the calls that the filter lets through: the sum first, then the thousand keys with the most calls.
+pub async fn stats(pool: &PgPool, filter: &Filter) -> sqlx::Result<Vec<Figures>> {
+    sqlx::query_as!(
+        Figures,
+        r#"with call as (
+             select key, state, ok, cost_usd,
+                    extract(epoch from finished_at - started_at)::float8 * 1000 as ms
+             from invocation
+             where ($1::text is null or caller = $1 or exists (select 1 from unnest($2::text[]) p where starts_with(key, p)))
+               and ($3::text is null or key = $3)
+               and ($4::text is null or actor = $4)
+               and ($5::timestamptz is null or started_at >= $5)
+               and ($6::timestamptz is null or started_at < $6)
+         )
+         select key as "key?", count(*) as "count!",
+                count(*) filter (where state = 'done' and not ok) as "failures!",
+                count(*) filter (where state = 'running') as "pending!",
+                count(*) filter (where state = 'unknown') as "unknown!",
+                percentile_cont(0.5) within group (order by ms) filter (where state = 'done') as p50_ms,
+                percentile_cont(0.95) within group (order by ms) filter (where state = 'done') as p95_ms,
+                percentile_cont(0.99) within group (order by ms) filter (where state = 'done') as p99_ms,
+                coalesce(sum(cost_usd), 0) as "cost_usd!"
+         from call group by grouping sets ((), (key))
+         order by grouping(key) desc, count(*) desc, key limit 1001"#,
+        filter.caller.as_deref(),
+        &filter.prefixes,
+        filter.key.as_deref(),
+        filter.actor.as_deref(),
+        filter.since,
+        filter.until
+    )
+    .fetch_all(pool)
+    .await
+}
+
+/// Erases what is kept of calls that ended before this moment, a thousand at a time. Gives how many parts went.
+pub async fn erase(pool: &PgPool, before: OffsetDateTime) -> sqlx::Result<u64> {
+    let gone = sqlx::query!(
+        "delete from payload where (invocation, part) in (
+             select p.invocation, p.part from payload p join invocation i on i.id = p.invocation
+             where i.finished_at < $1 and i.state <> 'running' limit 1000
+         )",
+        before
+    )
+    .execute(pool)
+    .await?;
+    Ok(gone.rows_affected())
+}

@@ -1,0 +1,48 @@
+//! What the handlers share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{Config, ConfigError};
+use crate::door::Limiter;
+use crate::health::Health;
+use crate::upstream::Upstreams;
+
+/// After what time quiet callers are forgotten.
+const TIDY_EVERY: Duration = Duration::from_secs(60);
+
+/// One gateway.
+pub(crate) struct App {
+    pub(crate) config: Config,
+    pub(crate) upstreams: Upstreams,
+    pub(crate) limiter: Arc<Limiter>,
+    pub(crate) health: Health,
+}
+
+impl App {
+    /// A gateway that has not called anybody yet. Needs a runtime.
+    pub(crate) fn new(config: Config) -> Result<Self, ConfigError> {
+        let upstreams = Upstreams::new(&config)?;
+        let limiter = Arc::new(Limiter::new(&config));
+        Ok(App { config, upstreams, limiter, health: Health::default() })
+    }
+
+    /// Resolves the names of services again and forgets quiet callers, until it is told to stop.
+    pub(crate) async fn upkeep(self: Arc<Self>, stop: CancellationToken) {
+        let mut resolve = tokio::time::interval(self.config.resolve_every);
+        let mut tidy = tokio::time::interval(TIDY_EVERY);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = resolve.tick() => {
+                    for pool in self.upstreams.all().filter(|pool| pool.has_names()) {
+                        pool.resolve().await;
+                    }
+                }
+                _ = tidy.tick() => self.limiter.tidy(),
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! How much one caller and all callers may ask at once.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, SocketAddr};
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::body::Body;
+use axum::extract::{ConnectInfo, MatchedPath, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use callbook_domain::fault::{Fault, Reason};
+use governor::clock::{Clock, DefaultClock};
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use http::{HeaderMap, header};
+use http_body_util::BodyExt;
+
+use crate::answer::Refusal;
+use crate::app::App;
+use crate::config::Config;
+use crate::request::TERMINAL_KEY;
+
+/// Callers are told apart by a keyed hash of so many values. However many credentials and addresses an attacker
+/// invents, the memory stays bounded, and which callers share a place cannot be chosen from outside.
+const PLACES: u64 = 1 << 16;
+/// After how long a caller that has too much open should come back, in milliseconds.
+const BUSY_MS: u64 = 1_000;
+
+/// Rates and open requests of callers, by place, and of the process.
+pub(crate) struct Limiter {
+    hasher: RandomState,
+    clock: DefaultClock,
+    anonymous: Option<DefaultKeyedRateLimiter<u64>>,
+    credentialed: Option<DefaultKeyedRateLimiter<u64>>,
+    each: Option<NonZeroUsize>,
+    open: Box<[AtomicUsize]>,
+    all: Option<NonZeroUsize>,
+    all_open: AtomicUsize,
+}
+
+impl Limiter {
+    /// The limits of the settings.
+    pub(crate) fn new(config: &Config) -> Self {
+        let rate = |per_second: Option<NonZeroU32>| per_second.map(|n| RateLimiter::dashmap(Quota::per_second(n)));
+        Limiter {
+            hasher: RandomState::new(),
+            clock: DefaultClock::default(),
+            anonymous: rate(config.limits.anonymous_per_second),
+            credentialed: rate(config.limits.principal_per_second),
+            each: config.limits.concurrency,
+            open: (0..PLACES).map(|_| AtomicUsize::new(0)).collect(),
+            all: config.in_flight,
+            all_open: AtomicUsize::new(0),
+        }
+    }
+
+    /// Forgets the callers that have been quiet.
+    pub(crate) fn tidy(&self) {
+        for limiter in [&self.anonymous, &self.credentialed].into_iter().flatten() {
+            limiter.retain_recent();
+            limiter.shrink_to_fit();
+        }
+    }
+
+    fn admit(self: &Arc<Self>, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Slot, Fault> {
+        let credential = headers.get(header::AUTHORIZATION).or_else(|| headers.get(TERMINAL_KEY));
+        let (place, limiter) = match credential {
+            Some(credential) => (self.hasher.hash_one(credential.as_bytes()) % PLACES, &self.credentialed),
+            None => (self.hasher.hash_one(network(peer)) % PLACES, &self.anonymous),
+        };
+        if let Some(Err(until)) = limiter.as_ref().map(|limiter| limiter.check_key(&place)) {
+            let wait = until.wait_time_from(self.clock.now());
+            let fault = Fault::new(Reason::RateLimited, "more requests a second than this caller may send");
+            return Err(fault.retry_after_ms(u64::try_from(wait.as_millis()).unwrap_or(BUSY_MS)));
+        }
+        let slot = Slot { limiter: Arc::clone(self), place: usize::try_from(place).unwrap_or_default() };
+        let all = self.all_open.fetch_add(1, Ordering::Relaxed);
+        let own = self.open[slot.place].fetch_add(1, Ordering::Relaxed);
+        // Where it is one too many, the slot's drop takes it back.
+        let (reason, sentence) = match () {
+            () if self.all.is_some_and(|most| all >= most.get()) => {
+                (Reason::Overloaded, "the process answers as many requests as it can")
+            }
+            () if self.each.is_some_and(|most| own >= most.get()) => {
+                (Reason::RateLimited, "more requests at the same time than this caller may have")
+            }
+            () => return Ok(slot),
+        };
+        Err(Fault::new(reason, sentence).retry_after_ms(BUSY_MS))
+    }
+}
+
+/// A request that counts while this lives.
+struct Slot {
+    limiter: Arc<Limiter>,
+    place: usize,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.limiter.all_open.fetch_sub(1, Ordering::Relaxed);
+        self.limiter.open[self.place].fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Lets a request in, or sheds it. The request counts until the last byte of its answer is taken.
+pub(super) async fn check(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    if is_health(&request) {
+        return next.run(request).await;
+    }
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip());
+    let slot = match app.limiter.admit(request.headers(), peer) {
+        Ok(slot) => slot,
+        Err(fault) => return Refusal::from(fault).into_response(),
+    };
+    next.run(request).await.map(move |body| {
+        Body::new(body.map_frame(move |frame| {
+            let _counts = &slot;
+            frame
+        }))
+    })
+}
+
+/// An orchestrator that gets no answer would end a process that is only busy.
+fn is_health(request: &Request) -> bool {
+    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    matches!(route, Some("/healthz" | "/readyz"))
+}
+
+/// The network of one customer: an IPv4 address, or the first half of an IPv6 address.
+fn network(peer: Option<IpAddr>) -> Option<u64> {
+    match peer?.to_canonical() {
+        IpAddr::V4(address) => Some(u64::from(address.to_bits())),
+        IpAddr::V6(address) => u64::try_from(address.to_bits() >> 64).ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limiter(change: impl FnOnce(&mut Config)) -> Arc<Limiter> {
+        let mut config = Config::at("http://127.0.0.1:1".parse().unwrap());
+        change(&mut config);
+        Arc::new(Limiter::new(&config))
+    }
+
+    fn with(key: &str) -> HeaderMap {
+        [(header::AUTHORIZATION, format!("Bearer {key}").parse().unwrap())].into_iter().collect()
+    }
+
+    #[test]
+    fn a_caller_over_its_rate_waits_and_others_do_not() {
+        let limiter = limiter(|config| config.limits.principal_per_second = NonZeroU32::new(2));
+        let mut held = Vec::new();
+        held.push(limiter.admit(&with("a"), None).ok().unwrap());
+        held.push(limiter.admit(&with("a"), None).ok().unwrap());
+        let refused = limiter.admit(&with("a"), None).err().unwrap();
+        assert_eq!(refused.reason(), Reason::RateLimited);
+        assert!(refused.retry_after().unwrap() <= 1_000);
+        assert!(limiter.admit(&with("b"), None).is_ok());
+        assert!(limiter.admit(&HeaderMap::new(), Some([127, 0, 0, 1].into())).is_ok());
+    }
+
+    #[test]
+    fn open_requests_are_bounded_and_given_back() {
+        let limiter = limiter(|config| {
+            config.limits.concurrency = NonZeroUsize::new(1);
+            config.in_flight = NonZeroUsize::new(2);
+        });
+        let first = limiter.admit(&with("a"), None).ok().unwrap();
+        assert_eq!(limiter.admit(&with("a"), None).err().unwrap().reason(), Reason::RateLimited);
+        let second = limiter.admit(&with("b"), None).ok().unwrap();
+        assert_eq!(limiter.admit(&with("c"), None).err().unwrap().reason(), Reason::Overloaded);
+        drop((first, second));
+        assert_eq!(limiter.all_open.load(Ordering::Relaxed), 0);
+        assert!(limiter.admit(&with("a"), None).is_ok());
+    }
+
+    #[test]
+    fn invented_credentials_do_not_grow_the_memory() {
+        let limiter = limiter(|_| {});
+        for n in 0..200_000 {
+            drop(limiter.admit(&with(&n.to_string()), None));
+        }
+        assert!(limiter.credentialed.as_ref().unwrap().len() as u64 <= PLACES);
+    }
+
+    #[test]
+    fn neighbours_in_one_ipv6_network_are_one_caller() {
+        let of = |text: &str| network(Some(text.parse().unwrap()));
+        assert_eq!(of("2001:db8::1"), of("2001:db8::2"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_eq!(of("::ffff:10.0.0.1"), of("10.0.0.1"));
+    }
+}

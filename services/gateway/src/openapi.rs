@@ -1,0 +1,84 @@
+//! The routes, and the document that is made from them.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::response::Response;
+use axum::routing::get;
+use http::StatusCode;
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{OpenApi as Document, SecurityRequirement};
+use utoipa::{Modify, OpenApi};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::answer::media;
+use crate::app::App;
+use crate::{directory, dispatch, health, principals, receipt, recommended};
+
+const LLMS: &str = include_str!("llms.txt");
+
+/// Callbook is a book of everything that can be called: ask, read the contract, invoke, keep the receipt.
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "Callbook", license(name = "Apache-2.0", identifier = "Apache-2.0")),
+    servers((url = "/", description = "This gateway")),
+    tags(
+        (name = "loop", description = "The four calls: ask, contract, invoke, receipt"),
+        (name = "directory", description = "Writing and reading the book"),
+        (name = "receipts", description = "What happened"),
+        (name = "operator", description = "Standing answers and principals"),
+        (name = "health", description = "For orchestrators")
+    ),
+    modifiers(&Credentials)
+)]
+struct Api;
+
+struct Credentials;
+
+impl Modify for Credentials {
+    fn modify(&self, document: &mut Document) {
+        let components = document.components.get_or_insert_default();
+        let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some("The owner key or a principal's API key"));
+        components.add_security_scheme("bearer", SecurityScheme::Http(bearer.build()));
+        let owner = ApiKeyValue::with_description("x-terminal-key", "The owner key");
+        components.add_security_scheme("terminal_key", SecurityScheme::ApiKey(ApiKey::Header(owner)));
+        // Either, or none: what an anonymous caller may do is the deployment's choice.
+        document.security = Some(vec![
+            SecurityRequirement::new::<_, _, &str>("bearer", []),
+            SecurityRequirement::new::<_, _, &str>("terminal_key", []),
+            SecurityRequirement::default(),
+        ]);
+    }
+}
+
+/// Every route with its description.
+pub(crate) fn document() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::with_openapi(Api::openapi())
+        .routes(routes!(dispatch::read, dispatch::invoke::invoke))
+        .merge(directory::routes())
+        .merge(receipt::routes())
+        .routes(routes!(recommended::list, recommended::set, recommended::remove))
+        .routes(routes!(principals::list, principals::create))
+        .routes(routes!(principals::delete))
+        .routes(routes!(principals::revoke))
+        .routes(routes!(health::healthz))
+        .routes(routes!(health::readyz))
+        .routes(routes!(llms))
+}
+
+/// The routes, and the document beside them.
+pub(crate) fn serve(routes: Router<Arc<App>>, document: &Document) -> Router<Arc<App>> {
+    let text: Arc<str> = serde_json::to_string(document).expect("the document is plain data").into();
+    let serve = move || {
+        let text = text.as_bytes().to_vec();
+        async move { media(StatusCode::OK, "application/json", text) }
+    };
+    routes.route("/openapi.json", get(serve))
+}
+
+/// The four calls in a few lines of text.
+#[utoipa::path(get, path = "/llms.txt", tag = "loop", responses((status = 200, body = String, content_type = "text/plain")))]
+pub(crate) async fn llms() -> Response {
+    media(StatusCode::OK, "text/plain; charset=utf-8", LLMS)
+}

@@ -1,0 +1,109 @@
+//! One process of a service.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use http::Uri;
+use tonic::transport::Channel;
+
+use crate::config::{Config, ConfigError};
+
+/// How long a connection may be silent before it is asked whether it still lives.
+const PING_EVERY: Duration = Duration::from_secs(10);
+/// How long the answer to that may take.
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// One process of a service, with a few connections to it.
+pub(super) struct Endpoint {
+    /// `host:port`, where its name was resolved: an IP address.
+    pub(super) at: String,
+    lanes: Box<[Channel]>,
+    next: AtomicUsize,
+    in_flight: AtomicUsize,
+    born: Instant,
+    /// Milliseconds since `born`; 0 where it was never out of reach.
+    avoided_until: AtomicU64,
+}
+
+impl Endpoint {
+    /// Describes the connections. `at` stands for the URI's host and port where the name was resolved.
+    pub(super) fn new(uri: &Uri, at: Option<String>, config: &Config) -> Result<Self, ConfigError> {
+        let named = authority(uri)?;
+        let at = at.unwrap_or_else(|| named.clone());
+        let scheme = if config.tls.is_some() { "https" } else { uri.scheme_str().unwrap_or("http") };
+        let endpoint = tonic::transport::Endpoint::from_shared(format!("{scheme}://{at}"))
+            .map_err(|_| ConfigError::Address(uri.to_string()))?
+            .connect_timeout(config.connect_timeout)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(PING_EVERY)
+            .keep_alive_timeout(PING_TIMEOUT)
+            .keep_alive_while_idle(true)
+            .user_agent(concat!("callbook-gateway/", env!("CARGO_PKG_VERSION")))
+            .map_err(|_| ConfigError::Address(uri.to_string()))?;
+        let origin = format!("{scheme}://{named}").parse().map_err(|_| ConfigError::Address(uri.to_string()))?;
+        let endpoint = match &config.tls {
+            Some(tls) => endpoint.tls_config(tls.clone().domain_name(uri.host().unwrap_or_default()))?,
+            None => endpoint,
+        };
+        let endpoint = endpoint.origin(origin);
+        Ok(Endpoint {
+            at,
+            lanes: (0..config.connections.get()).map(|_| endpoint.connect_lazy()).collect(),
+            next: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
+            born: Instant::now(),
+            avoided_until: AtomicU64::new(0),
+        })
+    }
+
+    /// How good a choice it is, lowest first.
+    pub(super) fn load(&self) -> (bool, usize) {
+        let avoided = self.now() < self.avoided_until.load(Ordering::Relaxed);
+        (avoided, self.in_flight.load(Ordering::Relaxed))
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// `host:port` of a URI, with the port that its scheme implies.
+pub(super) fn authority(uri: &Uri) -> Result<String, ConfigError> {
+    let host = uri.host().ok_or_else(|| ConfigError::Address(uri.to_string()))?;
+    let implied = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+    Ok(format!("{host}:{}", uri.port_u16().unwrap_or(implied)))
+}
+
+/// A connection for one call. While it lives the call counts as the process's load.
+pub(crate) struct Lane {
+    endpoint: Arc<Endpoint>,
+    /// The connection.
+    pub(crate) channel: Channel,
+}
+
+impl Lane {
+    pub(super) fn of(endpoint: Arc<Endpoint>) -> Self {
+        endpoint.in_flight.fetch_add(1, Ordering::Relaxed);
+        let turn = endpoint.next.fetch_add(1, Ordering::Relaxed);
+        let channel = endpoint.lanes[turn % endpoint.lanes.len()].clone();
+        Lane { endpoint, channel }
+    }
+
+    /// The process that it leads to.
+    pub(crate) fn at(&self) -> &str {
+        &self.endpoint.at
+    }
+
+    /// Passes the process over for a while.
+    pub(super) fn avoid(&self, time: Duration) {
+        let until = self.endpoint.now() + u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.endpoint.avoided_until.store(until, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        self.endpoint.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}

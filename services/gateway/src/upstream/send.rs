@@ -1,0 +1,121 @@
+//! One call to a service, and what is tried again at another process of it.
+
+use std::error::Error;
+use std::future::Future;
+
+use callbook_domain::fault::{Fault, Reason, Result};
+use callbook_runtime::grpc::from_status;
+use tonic::transport::Channel;
+use tonic::{Code, ConnectError, Request, Response, Status, TimeoutExpired};
+
+use super::{Lane, Pool};
+use crate::request::Call;
+
+impl Pool {
+    /// Asks for something that changes nothing: where the connection fails, another process is asked.
+    pub(crate) async fn read<Q, A, F>(&self, call: &Call, message: Q, rpc: impl Fn(Channel, Request<Q>) -> F) -> Result<A>
+    where
+        Q: Clone,
+        F: Future<Output = std::result::Result<Response<A>, Status>>,
+    {
+        let answer = self.send(call, message, rpc, is_of_transport).await;
+        answer.map_err(|status| fault_of_read(&status))
+    }
+
+    /// Asks for something that may change the world: another process is asked only where no connection came about, so
+    /// that nothing can have been done.
+    pub(crate) async fn write<Q, A, F>(&self, call: &Call, message: Q, rpc: impl Fn(Channel, Request<Q>) -> F) -> Result<A>
+    where
+        Q: Clone,
+        F: Future<Output = std::result::Result<Response<A>, Status>>,
+    {
+        let answer = self.send(call, message, rpc, has_cause::<ConnectError>).await;
+        answer.map_err(|status| fault_of_write(&status))
+    }
+
+    /// A connection for a call that can be made only once, such as a stream.
+    pub(crate) fn lane(&self) -> Result<Lane> {
+        self.pick(&[]).ok_or_else(nobody)
+    }
+
+    async fn send<Q, A, F>(
+        &self,
+        call: &Call,
+        message: Q,
+        rpc: impl Fn(Channel, Request<Q>) -> F,
+        again: impl Fn(&Status) -> bool,
+    ) -> std::result::Result<A, Status>
+    where
+        Q: Clone,
+        F: Future<Output = std::result::Result<Response<A>, Status>>,
+    {
+        let mut tried = Vec::new();
+        let mut last = None;
+        while let Some(lane) = self.pick(&tried) {
+            let request = call.request(message.clone())?;
+            match rpc(lane.channel.clone(), request).await {
+                Ok(answer) => return Ok(answer.into_inner()),
+                Err(status) => {
+                    if is_of_transport(&status) {
+                        lane.avoid(self.avoid());
+                    }
+                    if !again(&status) {
+                        return Err(status);
+                    }
+                    tracing::debug!(at = lane.at(), "a service could not be reached");
+                    tried.push(lane.at().to_owned());
+                    last = Some(status);
+                }
+            }
+        }
+        Err(last.unwrap_or_else(|| callbook_runtime::grpc::to_status(&nobody())))
+    }
+}
+
+/// Whether the status was made on this side because the connection failed, and not by the service. A deadline that
+/// passed is no failed connection.
+fn is_of_transport(status: &Status) -> bool {
+    status.source().is_some() && !has_cause::<TimeoutExpired>(status)
+}
+
+fn has_cause<E: Error + 'static>(status: &Status) -> bool {
+    let mut cause = status.source();
+    while let Some(error) = cause {
+        if error.is::<E>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// The fault of a call that changes nothing: whatever happened to it, nothing ran.
+pub(crate) fn fault_of_read(status: &Status) -> Fault {
+    if passed_deadline(status) {
+        return Fault::new(Reason::DeadlineTooShort, "the deadline passed before there was an answer");
+    }
+    let fault = from_status(status);
+    match fault.metadata() {
+        [("fired", unknown)] if unknown == "unknown" => Fault::new(fault.reason(), fault.message()).retry_after_ms(1_000),
+        _ => fault,
+    }
+}
+
+fn fault_of_write(status: &Status) -> Fault {
+    if passed_deadline(status) {
+        return Fault::new(Reason::DeadlineTooShort, "the deadline passed before there was an answer; it may still be done")
+            .fix("look for the receipt in /api/invocations, or send the same request with the same idempotency key")
+            .with("fired", "unknown");
+    }
+    from_status(status)
+}
+
+/// tonic's timers, ours and the service's, cancel with a text of their own; a service's own refusal has details.
+fn passed_deadline(status: &Status) -> bool {
+    let by_timer = status.code() == Code::Cancelled && status.message() == "Timeout expired";
+    by_timer || status.code() == Code::DeadlineExceeded && status.details().is_empty()
+}
+
+fn nobody() -> Fault {
+    Fault::new(Reason::ServiceUnavailable, "a service that this call needs is not set up")
+}

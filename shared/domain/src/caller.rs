@@ -1,0 +1,202 @@
+//! Who calls, and what that caller may do and see.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::fault::{Fault, Reason, Result};
+use crate::key::Key;
+use crate::row::word_enum;
+
+word_enum! {
+    /// What a grant lets its holder do.
+    May {
+        /// Call rows, and ask for repairs and replays.
+        Invoke = "invoke",
+        /// Write rows and recommendations.
+        Edit = "edit",
+        /// Hand out narrower credentials.
+        Mint = "mint",
+        /// Decide on held calls and lower a row's gates.
+        Approve = "approve",
+        /// Read other callers' receipts.
+        ReadReceipts = "read_receipts",
+    }
+}
+
+impl Serialize for May {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for May {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        May::parse(&word).ok_or_else(|| {
+            serde::de::Error::custom("`may` is one of invoke, edit, mint, approve, read_receipts")
+        })
+    }
+}
+
+/// One thing that a principal may do, over the keys that begin with `prefix`; the empty prefix is all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grant {
+    /// What.
+    pub may: May,
+    /// Over which keys.
+    #[serde(default)]
+    pub prefix: String,
+}
+
+impl Grant {
+    fn covers(&self, may: May, key: &str) -> bool {
+        self.may == may && key.starts_with(&self.prefix)
+    }
+}
+
+/// A platform team, as its API key shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Principal {
+    /// Stays the same when the name does not.
+    pub id: Uuid,
+    /// Chosen by the owner, unique.
+    pub name: String,
+    /// What it may do.
+    pub grants: Vec<Grant>,
+}
+
+/// Who calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// The holder of the owner key: may do everything.
+    Owner,
+    /// The holder of an API key: may do what its grants say.
+    Principal(Principal),
+    /// Nobody in particular: reads what a public catalogue shows, and public receipts.
+    Anonymous,
+}
+
+impl Caller {
+    /// The name under which idempotency keys, key-value pairs and limits are kept apart.
+    pub fn identity(&self) -> String {
+        match self {
+            Caller::Owner => "owner".into(),
+            Caller::Principal(principal) => format!("principal:{}", principal.id),
+            Caller::Anonymous => "anonymous".into(),
+        }
+    }
+
+    /// The name in receipts and events.
+    pub fn actor(&self) -> String {
+        match self {
+            Caller::Owner => "owner:terminal-key".into(),
+            Caller::Principal(principal) => format!("principal:{}", principal.name),
+            Caller::Anonymous => "anonymous".into(),
+        }
+    }
+
+    /// Whether the caller may do this to this key. An absent key asks for the right over all keys.
+    pub fn may(&self, may: May, key: Option<&Key>) -> bool {
+        match self {
+            Caller::Owner => true,
+            Caller::Principal(principal) => {
+                let key = key.map_or("", Key::as_str);
+                principal.grants.iter().any(|grant| grant.covers(may, key))
+            }
+            Caller::Anonymous => false,
+        }
+    }
+
+    /// Refuses a caller that may not do this to this key: `unauthorized` without a credential, else `forbidden` with
+    /// what it needs.
+    pub fn require(&self, may: May, key: Option<&Key>) -> Result<()> {
+        if self.may(may, key) {
+            return Ok(());
+        }
+        let needs = match key {
+            Some(key) => format!("{may}:{key}"),
+            None => format!("{may}:"),
+        };
+        self.refuse(needs)
+    }
+
+    /// Refuses everybody but the owner.
+    pub fn require_owner(&self) -> Result<()> {
+        match self {
+            Caller::Owner => Ok(()),
+            Caller::Principal(_) | Caller::Anonymous => self.refuse("owner".into()),
+        }
+    }
+
+    /// Refuses a caller without any credential.
+    pub fn require_credential(&self) -> Result<()> {
+        match self {
+            Caller::Owner | Caller::Principal(_) => Ok(()),
+            Caller::Anonymous => self.refuse("credential".into()),
+        }
+    }
+
+    fn refuse(&self, needs: String) -> Result<()> {
+        match self {
+            Caller::Anonymous => Err(unauthorized()),
+            Caller::Owner | Caller::Principal(_) => {
+                Err(Fault::new(Reason::Forbidden, format!("this credential does not cover {needs}")).with("needs", needs))
+            }
+        }
+    }
+
+    /// Whether rows of this key exist for the caller. A principal sees what some grant of its covers; hidden rows
+    /// answer like unknown ones.
+    pub fn sees(&self, key: &Key) -> bool {
+        match self {
+            Caller::Owner | Caller::Anonymous => true,
+            Caller::Principal(principal) => {
+                principal.grants.iter().any(|grant| key.as_str().starts_with(&grant.prefix))
+            }
+        }
+    }
+
+    /// Whether the caller sees every row, so that whole-book figures may be shown to it as they are.
+    pub fn sees_all(&self) -> bool {
+        match self {
+            Caller::Owner | Caller::Anonymous => true,
+            Caller::Principal(principal) => principal.grants.iter().any(|grant| grant.prefix.is_empty()),
+        }
+    }
+}
+
+/// The answer to a missing or unknown credential. It says nothing else, so that nothing can be learned from it.
+pub fn unauthorized() -> Fault {
+    Fault::new(Reason::Unauthorized, "a credential is needed")
+        .fix("send `Authorization: Bearer <key>`, or `x-terminal-key: <key>` as the owner")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn principal(may: May, prefix: &str) -> Caller {
+        let grants = vec![Grant { may, prefix: prefix.into() }];
+        Caller::Principal(Principal { id: Uuid::nil(), name: "team".into(), grants })
+    }
+
+    #[test]
+    fn a_grant_covers_its_prefix_and_nothing_else() {
+        let key = Key::parse("GITHUB_LIST").unwrap();
+        let other = Key::parse("STRIPE_LIST").unwrap();
+        let team = principal(May::Edit, "GITHUB_");
+        assert!(team.may(May::Edit, Some(&key)) && team.sees(&key));
+        assert!(!team.may(May::Edit, Some(&other)) && !team.sees(&other));
+        assert!(!team.may(May::Invoke, Some(&key)));
+        assert!(!team.may(May::Edit, None), "all keys is more than a prefix");
+        let refused = team.require(May::Edit, Some(&other)).unwrap_err();
+        assert_eq!(refused.metadata(), [("needs", "edit:STRIPE_LIST".to_owned())]);
+    }
+
+    #[test]
+    fn a_missing_credential_is_unauthorized_and_never_forbidden() {
+        assert_eq!(Caller::Anonymous.require(May::Edit, None).unwrap_err().reason(), Reason::Unauthorized);
+        assert_eq!(principal(May::Edit, "").require_owner().unwrap_err().reason(), Reason::Forbidden);
+    }
+}

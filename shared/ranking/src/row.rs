@@ -1,0 +1,182 @@
+//! A row as the index holds it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use callbook_domain::key::Key;
+use callbook_domain::row::{Effect, Risk, RowType};
+
+use crate::entry::Entry;
+use crate::question::Filters;
+use crate::score::{self, Bounds};
+use crate::vocabulary::Vocabulary;
+use crate::words::{is_function_word, split};
+
+/// A part of a row that words come from, the most telling first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    Key,
+    What,
+    WhenToUse,
+    Category,
+    ArgumentName,
+    ArgumentMeaning,
+    Notes,
+}
+
+impl Field {
+    pub(crate) const ALL: [Field; 7] = [
+        Field::Key,
+        Field::What,
+        Field::WhenToUse,
+        Field::Category,
+        Field::ArgumentName,
+        Field::ArgumentMeaning,
+        Field::Notes,
+    ];
+
+    /// The name in `why`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Field::Key => "key",
+            Field::What => "what",
+            Field::WhenToUse => "when_to_use",
+            Field::Category => "category",
+            Field::ArgumentName | Field::ArgumentMeaning => "argument",
+            Field::Notes => "notes",
+        }
+    }
+}
+
+/// What is left of an [`Entry`]: what filters and order need, and its words as numbers, in the order of their first
+/// appearance, so that sums over them come out the same whatever the numbers are.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) key: Key,
+    pub(crate) planner_rank: i32,
+    category: Option<Box<str>>,
+    row_type: RowType,
+    effect: Effect,
+    risk: Risk,
+    pub(crate) words: Box<[Held]>,
+    /// The surfaces that the row holds in the vocabulary.
+    pub(crate) surfaces: Box<[u32]>,
+}
+
+/// A word of a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(crate) term: u32,
+    /// See [`score::word_weight`].
+    pub(crate) weight: u8,
+    /// One bit for each field that has the word.
+    fields: u8,
+}
+
+impl Held {
+    pub(crate) fn is_in(self, field: Field) -> bool {
+        self.fields & 1 << field as u8 != 0
+    }
+
+    /// The most telling field that has the word.
+    pub(crate) fn strongest(self) -> Field {
+        Field::ALL.into_iter().find(|f| self.is_in(*f)).unwrap_or(Field::Notes)
+    }
+}
+
+impl Row {
+    /// Reads an entry, its words learnt by the vocabulary (but not posted).
+    pub(crate) fn read(entry: &Entry, vocabulary: &mut Vocabulary) -> Row {
+        let bounds = if entry.third_party { score::THIRD_PARTY } else { score::OWN };
+        let mut reader = Reader { vocabulary, bounds, places: HashMap::new(), counts: Vec::new(), surfaces: Vec::new() };
+        let names = entry.arguments.iter().map(|(name, _)| name.as_str());
+        let meanings = entry.arguments.iter().map(|(_, meaning)| meaning.as_str());
+        reader.read(Field::Key, [entry.key.as_str()]);
+        reader.read(Field::What, [entry.what.as_str()]);
+        reader.read(Field::WhenToUse, [entry.when_to_use.as_str()]);
+        reader.read(Field::Category, entry.category.as_deref());
+        reader.read(Field::ArgumentName, names);
+        reader.read(Field::ArgumentMeaning, meanings);
+        reader.read(Field::Notes, [entry.notes.as_str()]);
+        let (words, surfaces) = reader.finish();
+        Row {
+            key: entry.key.clone(),
+            planner_rank: entry.planner_rank,
+            category: entry.category.as_deref().map(Into::into),
+            row_type: entry.row_type,
+            effect: entry.effect,
+            risk: entry.risk,
+            words,
+            surfaces,
+        }
+    }
+
+    /// Whether the row passes the filters.
+    pub(crate) fn passes(&self, filters: &Filters) -> bool {
+        let Filters { category, row_type, effect, risk, namespace } = filters;
+        category.as_deref().is_none_or(|c| self.category.as_deref() == Some(c))
+            && row_type.is_none_or(|t| self.row_type == t)
+            && effect.is_none_or(|e| self.effect == e)
+            && risk.is_none_or(|r| self.risk == r)
+            && namespace.as_deref().is_none_or(|n| self.key.is_under(n))
+    }
+
+    /// A norm that hangs on this row alone and so can be stored; the exact one also knows how rare each word is.
+    pub(crate) fn own_norm(&self) -> f32 {
+        score::norm(self.words.iter().map(|w| score::from_step(w.weight).powi(2)).sum())
+    }
+}
+
+struct Reader<'v> {
+    vocabulary: &'v mut Vocabulary,
+    bounds: Bounds,
+    places: HashMap<u32, usize>,
+    counts: Vec<(u32, [u16; Field::ALL.len()])>,
+    surfaces: Vec<u32>,
+}
+
+impl Reader<'_> {
+    fn read<'t>(&mut self, field: Field, texts: impl IntoIterator<Item = &'t str>) {
+        let mut left = self.bounds.words;
+        for text in texts {
+            split(text, |word| {
+                if left > 0 && !is_function_word(word) {
+                    left -= 1;
+                    self.count(field, word);
+                }
+            });
+        }
+    }
+
+    fn count(&mut self, field: Field, word: &str) {
+        let (surface, term) = self.vocabulary.learn(word);
+        self.surfaces.push(surface);
+        let place = *self.places.entry(term).or_insert_with(|| {
+            self.counts.push((term, [0; Field::ALL.len()]));
+            self.counts.len() - 1
+        });
+        let count = &mut self.counts[place].1[field as usize];
+        *count = (*count + 1).min(self.bounds.count);
+    }
+
+    fn finish(mut self) -> (Box<[Held]>, Box<[u32]>) {
+        self.surfaces.sort_unstable();
+        let mut before = None;
+        self.surfaces.retain(|surface| {
+            let again = before.replace(*surface) == Some(*surface);
+            if again {
+                self.vocabulary.forget(*surface);
+            }
+            !again
+        });
+        let held = |(term, counts): &(u32, [u16; Field::ALL.len()])| Held {
+            term: *term,
+            weight: score::word_weight(counts),
+            fields: (0..Field::ALL.len()).filter(|f| counts[*f] > 0).fold(0, |bits, f| bits | 1 << f),
+        };
+        (self.counts.iter().map(held).collect(), self.surfaces.into_boxed_slice())
+    }
+}
+
+/// Shared by every clone of the index that has the row unchanged.
+pub(crate) type SharedRow = Arc<Row>;

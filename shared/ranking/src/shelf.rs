@@ -1,0 +1,5 @@
+//! The index as a process shares it.
+
+/// In work.
+#[derive(Debug, Default)]
+pub struct Shelf;

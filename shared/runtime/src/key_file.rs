@@ -1,0 +1,211 @@
+//! The two keys that a deployment needs: set by the operator, or made once and kept in the data directory.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use data_encoding::BASE64URL_NOPAD;
+use secrecy::SecretString;
+
+use crate::settings::Settings;
+
+/// The shortest key that a file may hold, in bytes; the settings know the same bound.
+const SHORTEST: usize = 16;
+/// More than any key; a larger file is something else.
+const LONGEST: u64 = 4096;
+
+/// A key and where it comes from.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// The key.
+    pub secret: SecretString,
+    /// Whether this start made it, so that somebody should be told where it is.
+    pub just_made: bool,
+}
+
+/// Why there is no key.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// Neither set nor a directory to keep one in.
+    #[error("setting `{setting}`: must be set where there is no data directory")]
+    NoPlace {
+        /// The setting.
+        setting: &'static str,
+    },
+    /// Others can read the file.
+    #[error("{} can be read by others than its owner; run `chmod 600` on it", path.display())]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Not a key.
+    #[error("{} holds no key of at least {SHORTEST} bytes in one line", path.display())]
+    NotAKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file or its directory cannot be used.
+    #[error("{} cannot be read or made ({source}); set `{setting}` instead, or another data directory", path.display())]
+    Unusable {
+        /// The setting that makes the file unnecessary.
+        setting: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// The owner key: the setting `CALLBOOK_OWNER_KEY`, else `<data-dir>/owner.key`, made at the first start.
+///
+/// # Errors
+/// One sentence that says what to do.
+pub fn owner_key(settings: &Settings) -> Result<Key, KeyError> {
+    key("owner_key", "owner.key", settings.owner_key.as_ref(), settings.data_dir.as_deref())
+}
+
+/// The MAC key for cursors and request state: `CALLBOOK_INTERNAL_KEY`, else `<data-dir>/internal.key`.
+///
+/// # Errors
+/// One sentence that says what to do.
+pub fn internal_key(settings: &Settings) -> Result<Key, KeyError> {
+    key("internal_key", "internal.key", settings.internal_key.as_ref(), settings.data_dir.as_deref())
+}
+
+fn key(
+    setting: &'static str,
+    file: &str,
+    set: Option<&SecretString>,
+    data_dir: Option<&Path>,
+) -> Result<Key, KeyError> {
+    if let Some(secret) = set {
+        return Ok(Key { secret: secret.clone(), just_made: false });
+    }
+    let path = data_dir.ok_or(KeyError::NoPlace { setting })?.join(file);
+    let unusable = |source| KeyError::Unusable { setting, path: path.clone(), source };
+    if let Some(secret) = read(&path, unusable)? {
+        return Ok(Key { secret, just_made: false });
+    }
+    let just_made = make(&path).map_err(unusable)?;
+    let secret = read(&path, unusable)?.ok_or_else(|| unusable(io::ErrorKind::NotFound.into()))?;
+    Ok(Key { secret, just_made })
+}
+
+fn read(path: &Path, unusable: impl Fn(io::Error) -> KeyError) -> Result<Option<SecretString>, KeyError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unusable(error)),
+    };
+    let mode = file.metadata().map_err(&unusable)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        return Err(KeyError::Exposed { path: path.to_owned() });
+    }
+    let mut text = String::new();
+    file.take(LONGEST).read_to_string(&mut text).map_err(unusable)?;
+    let key = text.trim_end_matches(['\n', '\r']);
+    if key.len() < SHORTEST || key.contains(['\n', '\r']) {
+        return Err(KeyError::NotAKey { path: path.to_owned() });
+    }
+    Ok(Some(SecretString::from(key)))
+}
+
+/// Makes the file whole or not at all: two first starts at the same time agree on one key, and the loser says `false`.
+fn make(path: &Path) -> io::Result<bool> {
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let draft = path.with_extension(format!("{}.new", random(6)?));
+    let written = write(&draft, &random(32)?).and_then(|()| match std::fs::hard_link(&draft, path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    });
+    let _ = std::fs::remove_file(&draft);
+    let just_made = written?;
+    File::open(dir)?.sync_all()?;
+    Ok(just_made)
+}
+
+fn write(draft: &Path, key: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(draft)?;
+    writeln!(file, "{key}")?;
+    file.sync_all()
+}
+
+/// Random bytes in characters that survive a shell, a URL and a header; 32 bytes make 43 of them.
+fn random(bytes: usize) -> io::Result<String> {
+    let mut random = vec![0; bytes];
+    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(BASE64URL_NOPAD.encode(&random))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+
+    use secrecy::ExposeSecret;
+
+    use super::*;
+
+    fn owner(dir: &Path) -> Result<Key, KeyError> {
+        key("owner_key", "owner.key", None, Some(dir))
+    }
+
+    #[test]
+    fn the_first_start_makes_a_key_and_the_second_reads_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("a/b");
+        let first = owner(&data).unwrap();
+        let second = owner(&data).unwrap();
+        assert!(first.just_made && !second.just_made);
+        assert_eq!(first.secret.expose_secret(), second.secret.expose_secret());
+        assert_eq!(first.secret.expose_secret().len(), 43);
+        assert!(!format!("{first:?}").contains(first.secret.expose_secret()));
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&data.join("owner.key")), mode(&data)), (0o600, 0o700));
+        assert_eq!(std::fs::read_dir(&data).unwrap().count(), 1, "no draft stays");
+    }
+
+    #[test]
+    fn the_setting_wins_over_the_file_and_touches_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let set = SecretString::from("a key of the operator");
+        let key = key("owner_key", "owner.key", Some(&set), Some(dir.path())).unwrap();
+        assert_eq!(key.secret.expose_secret(), "a key of the operator");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn many_first_starts_at_once_agree_on_one_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let keys: Vec<Key> = std::thread::scope(|scope| {
+            let starts: Vec<_> = (0..8).map(|_| scope.spawn(|| owner(dir.path()).unwrap())).collect();
+            starts.into_iter().map(|start| start.join().unwrap()).collect()
+        });
+        let first = keys[0].secret.expose_secret();
+        assert!(keys.iter().all(|key| key.secret.expose_secret() == first));
+        assert_eq!(keys.iter().filter(|key| key.just_made).count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("owner.key");
+        std::fs::write(&path, "0123456789abcdef\n").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        assert!(matches!(owner(dir.path()), Err(KeyError::Exposed { .. })));
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(owner(dir.path()).unwrap().secret.expose_secret(), "0123456789abcdef");
+        std::fs::write(&path, "short\n").unwrap();
+        assert!(matches!(owner(dir.path()), Err(KeyError::NotAKey { .. })));
+    }
+
+    #[test]
+    fn without_a_place_the_setting_is_asked_for() {
+        let error = key("owner_key", "owner.key", None, None).unwrap_err();
+        assert_eq!(error.to_string(), "setting `owner_key`: must be set where there is no data directory");
+        let error = owner(Path::new("/proc/nowhere")).unwrap_err().to_string();
+        assert!(error.contains("owner.key") && error.contains("`owner_key`"), "{error}");
+    }
+}

@@ -1,0 +1,196 @@
+//! Create, replace, merge and delete one row.
+
+use callbook_domain::caller::May;
+use callbook_domain::compile::Compiled;
+use callbook_domain::fault::{Fault, Reason, Result};
+use callbook_domain::hygiene::{self, Checked};
+use callbook_domain::invocation::uuid_at;
+use callbook_domain::key::Key;
+use callbook_domain::row::{Definition, Row};
+use serde_json::{Map, Value};
+use sqlx::{PgConnection, Postgres, Transaction};
+
+use super::batch::{self, Edit, Stamp};
+use super::{Deleted, Options, Written, Writer};
+use crate::fault::fault;
+use crate::{feed, lock};
+
+/// What the caller asked for, read and allowed.
+struct Asked {
+    key: Key,
+    action: &'static str,
+    options: Options,
+    ignored: Vec<String>,
+    fields: Vec<String>,
+}
+
+/// Adds a row.
+///
+/// # Errors
+/// `unauthorized`, `forbidden`, `invalid_request`, `already_exists`, `namespace_conflict`, `lookalike_key`,
+/// `registry_hygiene_refused`.
+pub async fn create(writer: &Writer, fields: &Map<String, Value>, options: Options) -> Result<Written> {
+    writer.caller.require_credential()?;
+    let (definition, ignored) = Definition::from_json(fields)?;
+    let key = definition.key.clone();
+    writer.caller.require(May::Edit, Some(&key))?;
+    let (mut transaction, revision) = begin(writer).await?;
+    if batch::load(&mut transaction, key.as_str()).await.map_err(fault)?.is_some() {
+        return Err(Fault::new(Reason::AlreadyExists, format!("a row `{key}` exists"))
+            .fix("replace it with PUT or change it with PATCH"));
+    }
+    let mut checked = hygiene::check(&definition, writer.directory.rules());
+    checked.forgive("keyless_missing_examples");
+    let asked = Asked { key, action: "create", options, ignored, fields: Vec::new() };
+    commit(writer, transaction, revision, asked, None, definition, checked).await
+}
+
+/// Puts a row in the place of the one that exists, or adds it. Columns that are not named take their defaults.
+///
+/// # Errors
+/// As [`create`] but for `already_exists`, and `version_mismatch`.
+pub async fn replace(writer: &Writer, key: &Key, fields: &Map<String, Value>, options: Options) -> Result<Written> {
+    writer.caller.require(May::Edit, Some(key))?;
+    let mut fields = fields.clone();
+    match fields.insert("key".into(), key.as_str().into()) {
+        Some(Value::String(other)) if other != key.as_str() => {
+            return Err(Fault::new(Reason::InvalidRequest, "the body names another key than the address").with("field", "key"));
+        }
+        Some(_) | None => {}
+    }
+    let (definition, ignored) = Definition::from_json(&fields)?;
+    let (mut transaction, revision) = begin(writer).await?;
+    let before = batch::load(&mut transaction, key.as_str()).await.map_err(fault)?;
+    check_version(before.as_ref(), options)?;
+    let checked = hygiene::check(&definition, writer.directory.rules());
+    let asked = Asked { key: key.clone(), action: "replace", options, ignored, fields: Vec::new() };
+    commit(writer, transaction, revision, asked, before, definition, checked).await
+}
+
+/// Changes the named columns of a row.
+///
+/// # Errors
+/// `not found`, `no recognized fields`, `version_mismatch`, and `registry_hygiene_refused` only for what the row did not
+/// have before.
+pub async fn patch(writer: &Writer, key: &Key, fields: &Map<String, Value>, options: Options) -> Result<Written> {
+    writer.caller.require(May::Edit, Some(key))?;
+    let (mut transaction, revision) = begin(writer).await?;
+    let before = batch::load(&mut transaction, key.as_str()).await.map_err(fault)?.ok_or_else(not_found)?;
+    check_version(Some(&before), options)?;
+    let merged = before.definition.merge(fields)?;
+    let rules = writer.directory.rules();
+    let mut checked = hygiene::check(&merged.definition, rules);
+    for violation in hygiene::check(&before.definition, rules).violations {
+        checked.forgive(violation.code);
+    }
+    let asked = Asked { key: key.clone(), action: "patch", options, ignored: merged.ignored, fields: merged.touched };
+    commit(writer, transaction, revision, asked, Some(before), merged.definition, checked).await
+}
+
+/// Takes a row out. Its history and its receipts stay.
+///
+/// # Errors
+/// `unauthorized`, `forbidden`, `version_mismatch`. A key that no row has is no error.
+pub async fn delete(writer: &Writer, key: &Key, options: Options) -> Result<Deleted> {
+    writer.caller.require(May::Edit, Some(key))?;
+    let (mut transaction, revision) = begin(writer).await?;
+    let before = batch::load(&mut transaction, key.as_str()).await.map_err(fault)?;
+    if options.if_match.is_some() {
+        check_version(before.as_ref(), options)?;
+    }
+    let Some(before) = before else { return Ok(Deleted { deleted: false, revision: None }) };
+    let stamp = stamp(writer, revision);
+    let edit = Edit { key: key.clone(), action: "delete", before: Some(before), after: None, last_version: 0 };
+    let prepared = batch::prepare(&mut transaction, vec![edit], &stamp).await.map_err(fault)?;
+    finish(writer, transaction, &prepared.staged, &stamp).await?;
+    Ok(Deleted { deleted: true, revision: Some(revision) })
+}
+
+/// Looks at a row as a write would, and writes nothing: what would refuse it and what is odd.
+pub fn check(writer: &Writer, definition: &Definition) -> Checked {
+    hygiene::check(definition, writer.directory.rules())
+}
+
+pub(super) fn not_found() -> Fault {
+    Fault::new(Reason::NotFound, "no row of this key")
+}
+
+/// Opens the transaction, takes the lock and names the next revision.
+pub(super) async fn begin(writer: &Writer) -> Result<(Transaction<'static, Postgres>, i64)> {
+    let mut transaction = writer.directory.pool().begin().await.map_err(fault)?;
+    lock::exclusive(&mut transaction).await.map_err(fault)?;
+    let revision = feed::revision(&mut transaction).await.map_err(fault)? + 1;
+    Ok((transaction, revision))
+}
+
+pub(super) fn stamp(writer: &Writer, revision: i64) -> Stamp<'_> {
+    Stamp { revision, at: writer.clock.now(), caller: &writer.caller, rules: writer.directory.rules() }
+}
+
+pub(super) fn check_version(before: Option<&Row>, options: Options) -> Result<()> {
+    match (options.if_match, before) {
+        (None, _) => Ok(()),
+        (Some(asked), Some(row)) if row.version == asked => Ok(()),
+        (Some(asked), row) => {
+            let stored = row.map_or_else(|| "no row".to_owned(), |row| format!("version {}", row.version));
+            Err(Fault::new(Reason::VersionMismatch, format!("the write names version {asked}, stored is {stored}"))
+                .fix("read the row again and repeat the change on what it is now"))
+        }
+    }
+}
+
+async fn commit(
+    writer: &Writer,
+    mut transaction: Transaction<'static, Postgres>,
+    revision: i64,
+    asked: Asked,
+    before: Option<Row>,
+    definition: Definition,
+    checked: Checked,
+) -> Result<Written> {
+    let key = asked.key;
+    let Checked { compiled, violations, mut warnings } = checked;
+    if let Some(violation) = violations.first() {
+        return Err(violation.fault(&key));
+    }
+    let compiled: Compiled = compiled.expect("a row without violations is compiled");
+    batch::check_gates(&writer.caller, before.as_ref(), &definition, &compiled)?;
+    if before.is_none() {
+        batch::check_neighbours(&mut transaction, &key, asked.options.allow_lookalike).await?;
+    }
+    let stamp = stamp(writer, revision);
+    let keys = [key.to_string()];
+    let last_version = batch::last_versions(&mut transaction, &keys).await.map_err(fault)?.remove(&keys[0]).unwrap_or(0);
+    let edit = Edit { key: key.clone(), action: asked.action, before, after: Some((definition, compiled)), last_version };
+    let prepared = batch::prepare(&mut transaction, vec![edit], &stamp).await.map_err(fault)?;
+    if let Some(violation) = prepared.violations.get(key.as_str()) {
+        return Err(violation.fault(&key));
+    }
+    warnings.extend(prepared.warnings.get(key.as_str()).into_iter().flatten().cloned());
+    let version = prepared.staged.iter().find(|staged| staged.row.definition.key == key).map_or(1, |s| s.row.version);
+    finish(writer, transaction, &prepared.staged, &stamp).await?;
+    Ok(Written {
+        key,
+        updated_at: stamp.at,
+        revision,
+        version,
+        warnings,
+        fields: asked.fields,
+        ignored_fields: asked.ignored,
+    })
+}
+
+/// Merges, commits, and takes the revision into this process's own snapshot.
+pub(super) async fn finish(
+    writer: &Writer,
+    mut transaction: Transaction<'static, Postgres>,
+    staged: &[crate::stage::Staged],
+    stamp: &Stamp<'_>,
+) -> Result<()> {
+    let connection: &mut PgConnection = &mut transaction;
+    batch::apply(connection, uuid_at(stamp.at), staged, stamp).await.map_err(fault)?;
+    transaction.commit().await.map_err(fault)?;
+    // The write is done; if the look at it fails now, the next one brings it.
+    let _ = writer.directory.at_least(stamp.revision).await;
+    Ok(())
+}
