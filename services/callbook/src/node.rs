@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use callbook_caller::Callers;
 use callbook_domain::clock::Clock;
 use callbook_domain::compile::Rules;
-use callbook_executor::egress::{Binding, Bindings, Egress, Policy, Secrets};
+use callbook_executor::egress::{Egress, Policy, Secrets};
 use callbook_ranking::Shelf;
 use callbook_runtime::health::Readiness;
 use callbook_runtime::listen::bind;
@@ -259,13 +259,13 @@ impl Shared {
     }
 
     fn resolver(&self) -> Arc<callbook_resolver::App> {
-        Arc::new(callbook_resolver::App {
-            directory: self.directory.clone(),
-            callers: self.callers.clone(),
-            index: self.index.clone(),
-            clock: self.clock.clone(),
-            cursor_key: self.internal.expose_secret().as_bytes().to_vec(),
-        })
+        callbook_resolver::App::new(
+            self.directory.clone(),
+            self.callers.clone(),
+            self.index.clone(),
+            self.clock.clone(),
+            self.internal.expose_secret().as_bytes().to_vec(),
+        )
     }
 
     fn contract(&self) -> Arc<callbook_contract::App> {
@@ -317,13 +317,7 @@ fn executor_config(settings: &Settings) -> callbook_executor::config::Config {
 }
 
 fn secrets(settings: &Settings) -> Result<Secrets> {
-    let bindings = settings.secrets.0.iter().map(|(name, binding)| {
-        let origins = binding.origins.iter().map(|origin| origin.parse()).collect::<Result<Vec<_>, String>>()?;
-        let value_file = settings.secret_files.get(name).cloned();
-        Ok(Binding { name: name.clone(), origins, keys: binding.keys.clone(), value_file })
-    });
-    let secrets = bindings.collect::<Result<Vec<_>, String>>();
-    let refused = |why: String| anyhow::anyhow!("setting `secrets`: {why}");
-    let secrets = secrets.map_err(refused)?;
-    Secrets::new(Bindings { secrets, directory: settings.secrets_dir.clone() }).map_err(refused)
+    let names = settings.secrets.0.keys().map(|name| (name.clone(), settings.secret_files.get(name).cloned()));
+    Secrets::new(names.collect(), settings.secrets_dir.clone())
+        .map_err(|why| anyhow::anyhow!("setting `secrets`: {why}"))
 }

@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use crate::App;
 use crate::call::{Answer, Call, Deadline, Ran, did};
 use crate::config::LEASE_AFTER_DEADLINE;
+use crate::group::Refused;
 use crate::invoke::not_stored;
 use crate::runner;
 use crate::store::commit::Candidate;
@@ -32,7 +33,11 @@ pub async fn run_to_the_end(
     let ran = bounded(&app, &call, deadline).await;
     let ran = app.redacted(ran);
     let finished = finished(&app, &call, &candidate, &ran);
-    let answer = match store(&app, finished, deadline).await {
+    let stored = match candidate.mode {
+        Mode::Durable => store(|| app.results.submit(finished.clone()), deadline).await,
+        Mode::Read => store(|| app.reads.submit((candidate.clone(), finished.clone())), deadline).await,
+    };
+    let answer = match stored {
         true => Ok(answer(&call, &candidate, ran.outcome)),
         false => Err(not_stored(candidate.id)),
     };
@@ -44,7 +49,9 @@ async fn bounded(app: &Arc<App>, call: &Call, deadline: Deadline) -> Ran {
     let own = call.entry.row.definition.timeout_ms.map_or(Duration::from_secs(30), |ms| {
         Duration::from_millis(u64::try_from(ms).unwrap_or(0))
     });
-    let limit = own.min(deadline.left());
+    // what is left of the deadline has to carry the answer too
+    let left = deadline.left();
+    let limit = own.min(left.saturating_sub((left / 10).min(Duration::from_millis(250))));
     let running = AssertUnwindSafe(runner::run(app, call, limit)).catch_unwind();
     // a runner keeps its own time and says more; this is the wall behind it
     match tokio::time::timeout(limit + Duration::from_millis(250), running).await {
@@ -89,7 +96,7 @@ fn finished(app: &App, call: &Call, candidate: &Candidate, ran: &Ran) -> Finishe
         .set("ms", ms)
         .set("bytes", bytes)
         .set("cost", 0)
-        .set("mode", Mode::Durable.as_str())
+        .set("mode", candidate.mode.as_str())
         .set("ts", timestamp(now));
     Finished {
         id: candidate.id.0,
@@ -131,10 +138,13 @@ fn parts(ran: &Ran) -> Vec<Part> {
     parts
 }
 
-async fn store(app: &App, finished: Finished, deadline: Deadline) -> bool {
+async fn store<F>(submit: impl Fn() -> F, deadline: Deadline) -> bool
+where
+    F: Future<Output = std::result::Result<bool, Refused>>,
+{
     let mut pause = Duration::from_millis(50);
     loop {
-        match app.results.submit(finished.clone()).await {
+        match submit().await {
             Ok(stored) => return stored,
             Err(refused) => tracing::warn!(?refused, "a result cannot be stored yet"),
         }
@@ -165,6 +175,6 @@ fn answer(call: &Call, candidate: &Candidate, outcome: Outcome) -> Answer {
         trace: candidate.trace.clone(),
         cost_usd: 0.0,
         warnings: call.bound.warnings.clone(),
-        mode: Mode::Durable,
+        mode: candidate.mode,
     }
 }

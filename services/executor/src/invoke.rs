@@ -8,7 +8,7 @@ use callbook_domain::caller::Caller;
 use callbook_domain::event::{Body, EventKind, Sealed};
 use callbook_domain::fault::{Fault, Reason, Result};
 use callbook_domain::invocation::{InvocationId, Mode, State, check_idempotency_key};
-use callbook_domain::row::timestamp;
+use callbook_domain::row::{Effect, timestamp};
 use callbook_store::fault::fault;
 use time::Duration;
 use tokio::sync::oneshot;
@@ -39,7 +39,11 @@ pub async fn invoke(app: &Arc<App>, caller: &Caller, request: Request) -> Result
     loop {
         let call = admit(app, caller, &request).await?;
         app.check_breaker(&call).await?;
-        let candidate = candidate(app, caller, &request, &call);
+        let mode = mode(app, &call, &request);
+        let candidate = candidate(app, caller, &request, &call, mode);
+        if mode == Mode::Read {
+            return fire(app, call, candidate, &request, slot).await;
+        }
         match app.intents.submit(candidate.clone()).await.map_err(refused)? {
             true => return fire(app, call, candidate, &request, slot).await,
             false => match commit::why_held(app.directory.pool(), &candidate).await? {
@@ -75,7 +79,14 @@ pub fn overloaded() -> Fault {
     Fault::new(Reason::Overloaded, "the executor is at its limit").retry_after_ms(1_000)
 }
 
-fn candidate(app: &App, caller: &Caller, request: &Request, call: &Call) -> Candidate {
+/// The operator's switch: rows that read, called without an idempotency key, are committed after their call.
+fn mode(app: &App, call: &Call, request: &Request) -> Mode {
+    let linked = request.idempotency_key.is_some() || request.repairs.is_some() || request.replay_of.is_some();
+    let reads = app.config.read_mode && call.entry.row.effect == Effect::Read && !linked;
+    if reads { Mode::Read } else { Mode::Durable }
+}
+
+fn candidate(app: &App, caller: &Caller, request: &Request, call: &Call, mode: Mode) -> Candidate {
     let now = app.clock.now();
     let (row, id) = (&call.entry.row, InvocationId::new(now));
     let input = Sealed::new(sent_json(&request.sent).into_bytes());
@@ -92,7 +103,7 @@ fn candidate(app: &App, caller: &Caller, request: &Request, call: &Call) -> Cand
         .set("in", input.commitment())
         .set("repairs", request.repairs.map(|id| id.to_string()))
         .set("replay_of", request.replay_of.map(|id| id.to_string()))
-        .set("mode", Mode::Durable.as_str())
+        .set("mode", mode.as_str())
         .set("ts", timestamp(now));
     Candidate {
         id,
@@ -112,6 +123,7 @@ fn candidate(app: &App, caller: &Caller, request: &Request, call: &Call) -> Cand
         effect: row.effect.as_str(),
         risk: row.risk.as_str(),
         runner: row.definition.row_type.as_str(),
+        mode,
         pool: row.definition.pool().to_owned(),
         executor: app.id,
         lease_seconds: lease.as_secs_f64(),

@@ -31,6 +31,7 @@ use callbook_domain::invocation::uuid_at;
 use callbook_domain::outcome::{Failure, Outcome, Output};
 use callbook_ranking::Shelf;
 use callbook_store::directory::Directory;
+use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -63,11 +64,19 @@ pub struct App {
     pub clock: Clock,
     pub(crate) intents: Grouped<Candidate, bool>,
     pub(crate) results: Grouped<Finished, bool>,
+    pub(crate) reads: Grouped<(Candidate, Finished), bool>,
     pub(crate) tasks: TaskTracker,
     pub(crate) egress: Egress,
     pub(crate) secrets: Secrets,
     slots: Option<Arc<Semaphore>>,
-    redactor: Mutex<(Instant, Arc<Redactor>)>,
+    redactor: Mutex<HeldRedactor>,
+}
+
+/// The redactor, the values that it knows and when they were read.
+struct HeldRedactor {
+    read_at: Instant,
+    values: Vec<(String, SecretString)>,
+    redactor: Arc<Redactor>,
 }
 
 /// What an executor is made of.
@@ -108,7 +117,17 @@ impl App {
                 Ok(group.iter().map(|finished| stored.contains(&finished.id)).collect())
             }
         });
-        let redactor = Mutex::new((Instant::now(), Arc::new(Redactor::new(&secrets.live_values()))));
+        let pool = directory.pool().clone();
+        let reads = Grouped::start(move |group: Arc<[(Candidate, Finished)]>| {
+            let pool = pool.clone();
+            async move {
+                store::read::write(&pool, &group).await?;
+                Ok(vec![true; group.len()])
+            }
+        });
+        let values = secrets.live_values();
+        let redactor = Arc::new(Redactor::new(&values));
+        let redactor = Mutex::new(HeldRedactor { read_at: Instant::now(), values, redactor });
         let slots = (config.in_flight > 0).then(|| Arc::new(Semaphore::new(config.in_flight)));
         let id = uuid_at(clock.now());
         Arc::new(App {
@@ -120,6 +139,7 @@ impl App {
             clock,
             intents,
             results,
+            reads,
             tasks: TaskTracker::new(),
             egress,
             secrets,
@@ -157,18 +177,26 @@ impl App {
         }
     }
 
-    /// What finds the values of the secrets as they are now, in any encoding.
-    pub(crate) fn redactor(&self) -> Arc<Redactor> {
+    /// What finds the values of the secrets in any encoding. A call that used one asks for the values of this moment.
+    pub(crate) fn redactor(&self, of_this_moment: bool) -> Arc<Redactor> {
         let mut held = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.0.elapsed() > REDACTOR_AGE {
-            *held = (Instant::now(), Arc::new(Redactor::new(&self.secrets.live_values())));
+        if of_this_moment || held.read_at.elapsed() > REDACTOR_AGE {
+            let values = self.secrets.live_values();
+            let pairs = values.iter().zip(&held.values);
+            let same = values.len() == held.values.len()
+                && pairs.into_iter().all(|(new, old)| new.0 == old.0 && new.1.expose_secret() == old.1.expose_secret());
+            if !same {
+                held.redactor = Arc::new(Redactor::new(&values));
+                held.values = values;
+            }
+            held.read_at = Instant::now();
         }
-        held.1.clone()
+        held.redactor.clone()
     }
 
     /// Takes every secret's value out of what a run gave, before it is stored or answered.
     fn redacted(&self, ran: Ran) -> Ran {
-        let redactor = self.redactor();
+        let redactor = self.redactor(ran.request.is_some());
         let clean = |bytes: Vec<u8>| redactor.redact(&bytes).into_owned();
         let output = |output: Output| Output { bytes: clean(output.bytes), ..output };
         let outcome = match ran.outcome {

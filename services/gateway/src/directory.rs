@@ -6,6 +6,7 @@ mod delete;
 mod export;
 mod history;
 mod import;
+mod input;
 mod list;
 mod read;
 mod restore;
@@ -69,7 +70,9 @@ struct Written {
 
 impl Written {
     fn read(write: Option<wire::RowWrite>, fields: Option<Vec<String>>) -> Result<Self, Fault> {
-        let write = write.ok_or_else(|| Fault::new(callbook_domain::fault::Reason::Internal, "the write came without what it did"))?;
+        let write = write.ok_or_else(|| {
+            Fault::new(callbook_domain::fault::Reason::Internal, "the write came without what it did")
+        })?;
         Ok(Written {
             ok: true,
             key: write.key,

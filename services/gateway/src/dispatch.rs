@@ -19,11 +19,11 @@ use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
 
 pub(crate) use self::envelope::Failure;
-pub(crate) use self::summary::{Match, Text, Untrusted};
+pub(crate) use self::summary::{Match, Untrusted};
 use crate::answer::{Answer, Effect, Format, Refused, Risk, RowType, json};
 use crate::app::App;
 use crate::receipt;
-use crate::request::{Call, Query, names, recognize};
+use crate::request::{Call, Limit, Query, names, recognize};
 
 /// The verbs and the parameters that go with each.
 const VERBS: &[(&str, &[&str])] = &[
@@ -58,8 +58,8 @@ pub(crate) struct Parameters {
     #[param(nullable = false)]
     receipt: Option<String>,
     /// Entries a page, from 1.
-    #[param(nullable = false, minimum = 1)]
-    limit: Option<std::num::NonZeroU32>,
+    #[param(nullable = false, inline)]
+    limit: Option<Limit>,
     /// `next_cursor` of the page before.
     #[param(nullable = false)]
     cursor: Option<String>,
@@ -80,20 +80,20 @@ pub(crate) struct Parameters {
     #[param(nullable = false)]
     namespace: Option<String>,
     /// Form of the contract. Absent: JSON.
-    #[param(nullable = false)]
+    #[param(nullable = false, inline)]
     format: Option<Format>,
 }
 
 impl Parameters {
     fn page_size(&self) -> u32 {
-        self.limit.map_or(0, std::num::NonZero::get)
+        Limit::page_size(self.limit)
     }
 }
 
 /// Reads the book by one verb: `ask`, `key`, `registry`, `map`, `confirm` or `receipt`; without a verb it says what
 /// this is. It never changes anything.
 #[utoipa::path(
-    get, path = "/api/dispatch", tag = "loop", params(Parameters),
+    get, path = "/api/dispatch", tag = "loop", operation_id = "read_book", params(Parameters),
     responses(
         (status = 200, description = "The answer of the verb", content(
             (View = "application/json"), (String = "text/markdown"), (String = "text/x-typescript")
@@ -211,7 +211,8 @@ mod tests {
 
     #[test]
     fn what_does_not_go_with_the_verb_is_not_recognized() {
-        for bad in ["limit=3", "key=NOW&limit=3", "confirm=inv_1&format=json", "invoke=NOW", "asked=x", "ask=x&share=t"] {
+        for bad in ["limit=3", "key=NOW&limit=3", "confirm=inv_1&format=json", "invoke=NOW", "asked=x", "ask=x&share=t"]
+        {
             assert_eq!(of(bad).unwrap_err().reason(), Reason::UnrecognizedRequest, "{bad}");
         }
     }

@@ -77,7 +77,7 @@ enum Part {
 }
 
 /// Says that the process lives.
-#[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, body = Alive)))]
+#[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, description = "It lives", body = Alive)))]
 pub(crate) async fn healthz() -> Answer {
     json(&Alive { ok: true })
 }
@@ -117,7 +117,9 @@ async fn part(pool: &Pool) -> Part {
     match pool.read(&call, HealthCheckRequest::default(), rpc!(health.check)).await {
         Ok(answer) if answer.status == ServingStatus::Serving as i32 => Part::Serving,
         Ok(_) => Part::NotServing,
-        Err(fault) if matches!(fault.reason(), Reason::ServiceUnavailable | Reason::DeadlineTooShort) => Part::Unreachable,
+        Err(fault) if matches!(fault.reason(), Reason::ServiceUnavailable | Reason::DeadlineTooShort) => {
+            Part::Unreachable
+        }
         Err(_) => Part::NotServing,
     }
 }

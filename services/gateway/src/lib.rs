@@ -3,19 +3,19 @@
 
 mod config;
 
+mod answer;
 mod app;
 mod door;
 mod request;
 mod upstream;
-mod answer;
 
-mod dispatch;
 mod directory;
-mod receipt;
-mod recommended;
-mod principals;
+mod dispatch;
 mod health;
 mod openapi;
+mod principals;
+mod receipt;
+mod recommended;
 
 use std::io;
 use std::net::SocketAddr;

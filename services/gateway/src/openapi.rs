@@ -12,7 +12,7 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::answer::media;
+use crate::answer::{Problem, media};
 use crate::app::App;
 use crate::{directory, dispatch, health, principals, receipt, recommended};
 
@@ -21,7 +21,10 @@ const LLMS: &str = include_str!("llms.txt");
 /// Callbook is a book of everything that can be called: ask, read the contract, invoke, keep the receipt.
 #[derive(OpenApi)]
 #[openapi(
-    info(title = "Callbook", license(name = "Apache-2.0", identifier = "Apache-2.0")),
+    info(
+        title = "Callbook", description = "A book of everything that can be called: ask, read the contract, invoke, keep the receipt.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0")
+    ),
     servers((url = "/", description = "This gateway")),
     tags(
         (name = "loop", description = "The four calls: ask, contract, invoke, receipt"),
@@ -30,6 +33,7 @@ const LLMS: &str = include_str!("llms.txt");
         (name = "operator", description = "Standing answers and principals"),
         (name = "health", description = "For orchestrators")
     ),
+    components(schemas(Problem)),
     modifiers(&Credentials)
 )]
 struct Api;
@@ -39,7 +43,9 @@ struct Credentials;
 impl Modify for Credentials {
     fn modify(&self, document: &mut Document) {
         let components = document.components.get_or_insert_default();
-        let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some("The owner key or a principal's API key"));
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some("The owner key or a principal's API key"));
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer.build()));
         let owner = ApiKeyValue::with_description("x-terminal-key", "The owner key");
         components.add_security_scheme("terminal_key", SecurityScheme::ApiKey(ApiKey::Header(owner)));
@@ -78,7 +84,10 @@ pub(crate) fn serve(routes: Router<Arc<App>>, document: &Document) -> Router<Arc
 }
 
 /// The four calls in a few lines of text.
-#[utoipa::path(get, path = "/llms.txt", tag = "loop", responses((status = 200, body = String, content_type = "text/plain")))]
+#[utoipa::path(
+    get, path = "/llms.txt", tag = "loop",
+    responses((status = 200, description = "The text", body = String, content_type = "text/plain"))
+)]
 pub(crate) async fn llms() -> Response {
     media(StatusCode::OK, "text/plain; charset=utf-8", LLMS)
 }

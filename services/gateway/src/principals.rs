@@ -1,6 +1,5 @@
 //! `/api/principals`: the callers that the owner let in.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -12,7 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::answer::{Answer, Refused, json, json_with, moment, some};
 use crate::app::App;
-use crate::request::{At, Call, JsonBody, Query, nothing};
+use crate::request::{At, Call, JsonBody, Limit, Query, nothing};
 use crate::upstream::rpc;
 
 /// One thing that a principal may do, over a part of the book.
@@ -88,8 +87,8 @@ pub(crate) struct Filter {
     #[param(nullable = false)]
     include_revoked: Option<bool>,
     /// Entries a page, from 1; 100 where nothing is said, 500 at most.
-    #[param(nullable = false, minimum = 1)]
-    limit: Option<NonZeroU32>,
+    #[param(nullable = false, inline)]
+    limit: Option<Limit>,
     /// `next_cursor` of the page before.
     #[param(nullable = false)]
     cursor: Option<String>,
@@ -139,7 +138,7 @@ pub(crate) async fn create(State(app): State<Arc<App>>, call: Call, JsonBody(wan
 pub(crate) async fn list(State(app): State<Arc<App>>, call: Call, Query(filter): Query<Filter>) -> Answer {
     let request = wire::ListPrincipalsRequest {
         include_revoked: filter.include_revoked.unwrap_or_default(),
-        page_size: filter.limit.map_or(0, NonZeroU32::get),
+        page_size: Limit::page_size(filter.limit),
         page_token: filter.cursor.unwrap_or_default(),
     };
     let found = app.upstreams.gate.read(&call, request, rpc!(gate.list_principals)).await?;

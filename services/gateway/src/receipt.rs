@@ -51,7 +51,7 @@ pub(crate) async fn full(app: &App, call: &Call, id: &str) -> Answer {
 
 /// Gives the whole record of an invocation.
 #[utoipa::path(
-    get, path = "/api/invocations/{id}", tag = "receipts",
+    get, path = "/api/invocations/{id}", tag = "receipts", operation_id = "get_receipt",
     params(("id" = String, Path, description = "`inv_` and 26 characters")),
     responses((status = 200, description = "The record", body = Receipt), Refused)
 )]
@@ -62,7 +62,7 @@ pub(crate) async fn one(State(app): State<Arc<App>>, call: Call, At(id): At, uri
 
 /// Shows the public receipt of an invocation to people, or as JSON to who accepts only that.
 #[utoipa::path(
-    get, path = "/receipt/{id}", tag = "receipts",
+    get, path = "/receipt/{id}", tag = "receipts", operation_id = "show_receipt",
     params(("id" = String, Path, description = "`inv_` and 26 characters")),
     responses(
         (status = 200, description = "The receipt", content((String = "text/html"), (Confirmation = "application/json"))),

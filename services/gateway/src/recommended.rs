@@ -1,6 +1,5 @@
 //! `/api/recommended`: the operator's standing answers.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -11,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::answer::{Answer, Refused, json, moment, some};
 use crate::app::App;
-use crate::request::{Call, JsonBody, Query};
+use crate::request::{Call, JsonBody, Limit, Query};
 use crate::upstream::rpc;
 
 /// Filters over standing answers.
@@ -22,8 +21,8 @@ pub(crate) struct Filter {
     #[param(nullable = false)]
     key: Option<String>,
     /// Entries a page, from 1; 100 where nothing is said, 500 at most.
-    #[param(nullable = false, minimum = 1)]
-    limit: Option<NonZeroU32>,
+    #[param(nullable = false, inline)]
+    limit: Option<Limit>,
     /// `next_cursor` of the page before.
     #[param(nullable = false)]
     cursor: Option<String>,
@@ -115,7 +114,7 @@ struct Removed {
 pub(crate) async fn list(State(app): State<Arc<App>>, call: Call, Query(filter): Query<Filter>) -> Answer {
     let request = wire::ListRecommendationsRequest {
         key: filter.key.unwrap_or_default(),
-        page_size: filter.limit.map_or(0, NonZeroU32::get),
+        page_size: Limit::page_size(filter.limit),
         page_token: filter.cursor.unwrap_or_default(),
     };
     let found = app.upstreams.contract.read(&call, request, rpc!(contract.list_recommendations)).await?;
@@ -138,7 +137,8 @@ pub(crate) async fn set(State(app): State<Arc<App>>, call: Call, JsonBody(wanted
         reason: wanted.reason.unwrap_or_default(),
     };
     let done = app.upstreams.contract.write(&call, request, rpc!(contract.recommend)).await?;
-    let stored = done.recommendation.ok_or_else(|| Fault::new(Reason::Internal, "the write came without what it did"))?;
+    let stored =
+        done.recommendation.ok_or_else(|| Fault::new(Reason::Internal, "the write came without what it did"))?;
     json(&Set { ok: true, recommended: Recommended::read(stored) })
 }
 

@@ -12,7 +12,7 @@ use http::Uri;
 pub(crate) use self::client::{contract, directory, executor, gate, health, receipt, resolver, rpc};
 pub(crate) use self::endpoint::Lane;
 pub(crate) use self::pool::Pool;
-pub(crate) use self::send::fault_of_read;
+pub(crate) use self::send::{fault_of_read, fault_of_write};
 use crate::config::{Config, ConfigError, DEFAULT_POOL};
 
 /// One pool of connections for each service.
@@ -44,7 +44,10 @@ impl Upstreams {
             contract: pool(config.contract.clone())?,
             gate: pool(config.gate.clone())?,
             receipts: pool(every)?,
-            executors: by_pool.into_iter().map(|(name, uris)| Ok((name, pool(uris)?))).collect::<Result<_, ConfigError>>()?,
+            executors: by_pool
+                .into_iter()
+                .map(|(name, uris)| Ok((name, pool(uris)?)))
+                .collect::<Result<_, ConfigError>>()?,
         })
     }
 

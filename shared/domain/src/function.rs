@@ -61,7 +61,7 @@ pub const FUNCTIONS: &[Function] = &[
     read("trim", 1, 1),
     read("upper", 1, 1),
     read("url_encode", 1, 1),
-    read("uuid", 0, 0),
+    read("uuid", 0, 1),
 ];
 
 /// The function of this name.

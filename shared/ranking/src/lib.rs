@@ -18,14 +18,16 @@ mod entry;
 pub use entry::{Entry, Recommendation};
 mod index;
 pub use index::Index;
+mod shelf;
+pub use shelf::Shelf;
 
 mod ask;
-mod reading;
 mod mention;
+mod reading;
 mod recommend;
 mod score;
 
 mod row;
+mod sharing;
 mod vocabulary;
 mod words;
-mod sharing;

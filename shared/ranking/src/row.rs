@@ -88,7 +88,8 @@ impl Row {
     /// Reads an entry, its words learnt by the vocabulary (but not posted).
     pub(crate) fn read(entry: &Entry, vocabulary: &mut Vocabulary) -> Row {
         let bounds = if entry.third_party { score::THIRD_PARTY } else { score::OWN };
-        let mut reader = Reader { vocabulary, bounds, places: HashMap::new(), counts: Vec::new(), surfaces: Vec::new() };
+        let mut reader =
+            Reader { vocabulary, bounds, places: HashMap::new(), counts: Vec::new(), surfaces: Vec::new() };
         let names = entry.arguments.iter().map(|(name, _)| name.as_str());
         let meanings = entry.arguments.iter().map(|(_, meaning)| meaning.as_str());
         reader.read(Field::Key, [entry.key.as_str()]);

@@ -21,7 +21,8 @@ impl<T: Clone> Pages<T> {
 
     /// Adds an element and gives its number.
     pub(crate) fn push(&mut self, value: T) -> u32 {
-        let number = u32::try_from(self.length).expect("an index is held in memory and so has fewer than 2^32 elements");
+        let number =
+            u32::try_from(self.length).expect("an index is held in memory and so has fewer than 2^32 elements");
         if self.length.is_multiple_of(PAGE) {
             self.pages.push(Arc::new(Vec::with_capacity(PAGE)));
         }

@@ -27,5 +27,5 @@ pub use breaker::{Breaker, Gate};
 pub use client::Egress;
 pub use failure::{Failed, Phase, Sent};
 pub use redact::Redactor;
-pub use secret::{Binding, Bindings, Missing, Secrets};
+pub use secret::{Missing, Secrets};
 pub use send::{Limits, Outbound, Redirects, send};

@@ -48,12 +48,7 @@ pub async fn leave(
     if !refused && gate == Gate::Pass && look(pool, credential).await?.streak == 0 {
         return Ok(());
     }
-    update(pool, credential, |breaker| {
-        // the first failure of a value begins its record
-        breaker.enter(&credential.fingerprint, now - time::Duration::days(1));
-        breaker.leave(gate, &credential.fingerprint, answered, now);
-    })
-    .await
+    update(pool, credential, |breaker| breaker.leave(gate, &credential.fingerprint, answered, now)).await
 }
 
 /// Forgets every failure of these secrets. Gives how many records there were.

@@ -40,6 +40,8 @@ pub struct Candidate {
     pub risk: &'static str,
     /// The runner that will run it.
     pub runner: &'static str,
+    /// How durable its receipt is.
+    pub mode: callbook_domain::invocation::Mode,
     /// The pool that it ran in.
     pub pool: String,
     /// The executor that holds it.

@@ -103,12 +103,12 @@ async fn update(connection: &mut PgConnection, group: &[Finished]) -> sqlx::Resu
     .await
 }
 
-fn output_bytes(finished: &Finished) -> i64 {
+pub fn output_bytes(finished: &Finished) -> i64 {
     let output = finished.parts.iter().find(|part| part.name == "output");
     output.map_or(0, |part| i64::try_from(part.sealed.bytes.len()).unwrap_or(i64::MAX))
 }
 
-async fn parts(connection: &mut PgConnection, group: &[Finished], stored: &[Uuid]) -> sqlx::Result<()> {
+pub async fn parts(connection: &mut PgConnection, group: &[Finished], stored: &[Uuid]) -> sqlx::Result<()> {
     let kept: Vec<(Uuid, &Part)> = group
         .iter()
         .filter(|finished| stored.contains(&finished.id))

@@ -33,19 +33,6 @@ pub async fn leave(pool: &PgPool, id: Uuid) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Whether some live executor serves the pool.
-pub async fn is_served(pool: &PgPool, name: &str) -> sqlx::Result<bool> {
-    sqlx::query_scalar!(
-        r#"select exists (
-             select 1 from executor where $1 = any(pools) and heartbeat_at > clock_timestamp() - make_interval(secs => $2)
-         ) as "served!""#,
-        name,
-        DEAD_AFTER_SECONDS
-    )
-    .fetch_one(pool)
-    .await
-}
-
 /// Turns running calls of dead executors, and calls past their lease, into unknown ones. Gives how many.
 pub async fn resolve(pool: &PgPool, now: OffsetDateTime) -> sqlx::Result<usize> {
     let mut transaction = pool.begin().await?;

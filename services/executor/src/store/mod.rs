@@ -5,4 +5,5 @@ pub mod commit;
 pub mod finish;
 pub mod kv;
 pub mod liveness;
+pub mod read;
 pub mod receipt;

@@ -6,13 +6,10 @@ use uuid::Uuid;
 
 /// One invocation as stored.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the columns are described in the schema")]
 pub struct Record {
     pub id: Uuid,
     pub caller: String,
     pub actor: String,
-    pub idempotency_key: Option<String>,
-    pub argument_hash: Vec<u8>,
     pub key: String,
     pub r#type: String,
     pub row_revision: i64,
@@ -24,8 +21,6 @@ pub struct Record {
     pub pool: String,
     pub mode: String,
     pub state: String,
-    pub executor: Uuid,
-    pub lease_until: OffsetDateTime,
     pub parent: Option<Uuid>,
     pub repairs: Option<Uuid>,
     pub replay_of: Option<Uuid>,
@@ -40,14 +35,12 @@ pub struct Record {
     pub retryable: Option<bool>,
     pub failed_at: Option<String>,
     pub upstream_status: Option<i32>,
-    pub output_bytes: Option<i64>,
     pub truncated: bool,
     pub cost_usd: f64,
 }
 
 /// A kept part with its salt.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the columns are described in the schema")]
 pub struct Payload {
     pub part: String,
     pub nonce: Vec<u8>,
@@ -57,7 +50,6 @@ pub struct Payload {
 
 /// One entry of the log.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the columns are described in the schema")]
 pub struct Logged {
     pub kind: String,
     pub at: OffsetDateTime,
@@ -66,7 +58,16 @@ pub struct Logged {
 
 /// The invocation of this id.
 pub async fn load(pool: &PgPool, id: Uuid) -> sqlx::Result<Option<Record>> {
-    sqlx::query_as!(Record, "select * from invocation where id = $1", id).fetch_optional(pool).await
+    sqlx::query_as!(
+        Record,
+        "select id, caller, actor, key, type, row_revision, contract_hash, text_hash, effect, risk, runner, pool, mode, state, parent, repairs,
+         replay_of, trace, started_at, warnings, finished_at, ok, material, code, message, retryable, failed_at,
+         upstream_status, truncated, cost_usd
+         from invocation where id = $1",
+        id
+    )
+    .fetch_optional(pool)
+    .await
 }
 
 /// What is kept of it; nothing once it was erased.
@@ -120,7 +121,10 @@ pub struct Filter {
 pub async fn list(pool: &PgPool, filter: &Filter, before: Option<Uuid>, limit: i64) -> sqlx::Result<Vec<Record>> {
     sqlx::query_as!(
         Record,
-        "select * from invocation
+        "select id, caller, actor, key, type, row_revision, contract_hash, text_hash, effect, risk, runner, pool, mode, state, parent, repairs,
+         replay_of, trace, started_at, warnings, finished_at, ok, material, code, message, retryable, failed_at,
+         upstream_status, truncated, cost_usd
+         from invocation
          where ($1::text is null or caller = $1 or exists (select 1 from unnest($2::text[]) p where starts_with(key, p)))
            and ($3::text is null or key = $3)
            and ($4::text is null or actor = $4)
@@ -149,13 +153,10 @@ pub async fn list(pool: &PgPool, filter: &Filter, before: Option<Uuid>, limit: i
 
 /// Figures over many invocations.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Figures {
     pub key: Option<String>,
     pub count: i64,
     pub failures: i64,
-    pub pending: i64,
-    pub unknown: i64,
     pub p50_ms: Option<f64>,
     pub p95_ms: Option<f64>,
     pub p99_ms: Option<f64>,
@@ -178,8 +179,6 @@ pub async fn stats(pool: &PgPool, filter: &Filter) -> sqlx::Result<Vec<Figures>>
          )
          select key as "key?", count(*) as "count!",
                 count(*) filter (where state = 'done' and not ok) as "failures!",
-                count(*) filter (where state = 'running') as "pending!",
-                count(*) filter (where state = 'unknown') as "unknown!",
                 percentile_cont(0.5) within group (order by ms) filter (where state = 'done') as p50_ms,
                 percentile_cont(0.95) within group (order by ms) filter (where state = 'done') as p95_ms,
                 percentile_cont(0.99) within group (order by ms) filter (where state = 'done') as p99_ms,

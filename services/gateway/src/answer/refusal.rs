@@ -1,7 +1,7 @@
 //! A fault as an HTTP answer. The body is made by the runtime; this adds what only HTTP has.
 
 use axum::response::{IntoResponse, Response};
-use callbook_domain::fault::{Fault, Kind, Reason};
+use callbook_domain::fault::{Fault, Kind};
 use callbook_runtime::problem::{MEDIA_TYPE, http_body};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
@@ -33,17 +33,13 @@ impl Refusal {
     pub(crate) fn with_field(fault: Fault, name: &'static str, value: Value) -> Self {
         Refusal { fault, status: None, extra: Some((name, value)) }
     }
-
-    /// Why.
-    pub(crate) fn reason(&self) -> Reason {
-        self.fault.reason()
-    }
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let (status, body) = http_body(&self.fault);
-        let status = self.status.or_else(|| StatusCode::from_u16(status).ok()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status =
+            self.status.or_else(|| StatusCode::from_u16(status).ok()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let text = completed(body, status, self.extra).to_string();
         let mut response = media(status, MEDIA_TYPE, text);
         match self.fault.kind() {
@@ -54,7 +50,8 @@ impl IntoResponse for Refusal {
                 let seconds = self.fault.retry_after().unwrap_or(1_000).div_ceil(1_000).max(1);
                 response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
             }
-            Kind::Invalid | Kind::Forbidden | Kind::NotFound | Kind::Conflict | Kind::Precondition | Kind::Internal => {}
+            Kind::Invalid | Kind::Forbidden | Kind::NotFound | Kind::Conflict | Kind::Precondition | Kind::Internal => {
+            }
         }
         response.extensions_mut().insert(self.fault.reason());
         response
@@ -80,7 +77,6 @@ fn completed(body: Value, status: StatusCode, extra: Option<(&'static str, Value
 /// Why a request was refused. `error` never changes its words, with a detail after a colon where there is one;
 /// further fields are the reason's own, such as `did_you_mean` or `needs`.
 #[derive(ToSchema)]
-#[schema(additional_properties = true)]
 #[expect(dead_code, reason = "describes in the API document what the runtime makes")]
 pub(crate) struct Problem {
     /// The reason, and its detail after a colon.
@@ -106,6 +102,15 @@ pub(crate) struct Problem {
     status: u16,
     /// The same as `message`.
     detail: String,
+    /// Keys that come near to an unknown one.
+    #[schema(nullable = false)]
+    did_you_mean: Option<Vec<String>>,
+    /// The grant that is missing.
+    #[schema(nullable = false)]
+    needs: Option<String>,
+    /// The part of the request that does not do.
+    #[schema(nullable = false)]
+    field: Option<String>,
 }
 
 /// Every way to be refused.
@@ -114,53 +119,55 @@ pub(crate) struct Problem {
 pub(crate) enum Refused {
     /// The request cannot be read, or an argument does not do.
     #[response(status = 400, content_type = "application/problem+json")]
-    Invalid(#[to_schema] Problem),
+    Invalid(Problem),
     /// No credential, or one that is not known.
     #[response(status = 401, content_type = "application/problem+json")]
-    Unauthorized(#[to_schema] Problem),
+    Unauthorized(Problem),
     /// The credential does not cover this.
     #[response(status = 403, content_type = "application/problem+json")]
-    Forbidden(#[to_schema] Problem),
+    Forbidden(Problem),
     /// Nothing here, or nothing that this caller may see.
     #[response(status = 404, content_type = "application/problem+json")]
-    NotFound(#[to_schema] Problem),
+    NotFound(Problem),
     /// The body did not arrive in time.
     #[response(status = 408, content_type = "application/problem+json")]
-    Slow(#[to_schema] Problem),
+    Slow(Problem),
     /// The request clashes with what exists or runs.
     #[response(status = 409, content_type = "application/problem+json")]
-    Conflict(#[to_schema] Problem),
+    Conflict(Problem),
     /// The row has another version than `If-Match` says.
     #[response(status = 412, content_type = "application/problem+json")]
-    Changed(#[to_schema] Problem),
+    Changed(Problem),
     /// The body is too large.
     #[response(status = 413, content_type = "application/problem+json")]
-    TooLarge(#[to_schema] Problem),
+    TooLarge(Problem),
     /// The address is too long.
     #[response(status = 414, content_type = "application/problem+json")]
-    TooLong(#[to_schema] Problem),
+    TooLong(Problem),
     /// The body is of a media type that is not taken here.
     #[response(status = 415, content_type = "application/problem+json")]
-    MediaType(#[to_schema] Problem),
+    MediaType(Problem),
     /// The hygiene of the book refuses the row.
     #[response(status = 422, content_type = "application/problem+json")]
-    Hygiene(#[to_schema] Problem),
+    Hygiene(Problem),
     /// Too much at once; `retry-after` says when to come back.
     #[response(status = 429, content_type = "application/problem+json")]
-    Exhausted(#[to_schema] Problem),
+    Exhausted(Problem),
     /// Too many headers, or too large ones.
     #[response(status = 431, content_type = "application/problem+json")]
-    Headers(#[to_schema] Problem),
+    Headers(Problem),
     /// Our mistake.
     #[response(status = 500, content_type = "application/problem+json")]
-    Internal(#[to_schema] Problem),
+    Internal(Problem),
     /// A part that is needed does not answer now; `retry-after` says when to come back.
     #[response(status = 503, content_type = "application/problem+json")]
-    Unavailable(#[to_schema] Problem),
+    Unavailable(Problem),
 }
 
 #[cfg(test)]
 mod tests {
+    use callbook_domain::fault::Reason;
+
     use super::*;
 
     async fn body(refusal: Refusal) -> (Response, Value) {
@@ -180,7 +187,10 @@ mod tests {
     #[tokio::test]
     async fn a_missing_credential_says_how_to_show_one() {
         let (response, body) = body(callbook_domain::caller::unauthorized().into()).await;
-        assert_eq!((response.status().as_u16(), &response.headers()["www-authenticate"]), (401, &"Bearer".parse().unwrap()));
+        assert_eq!(
+            (response.status().as_u16(), &response.headers()["www-authenticate"]),
+            (401, &"Bearer".parse().unwrap())
+        );
         assert_eq!(body["error"], "unauthorized");
     }
 

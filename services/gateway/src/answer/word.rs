@@ -6,26 +6,40 @@ use callbook_wire::receipt::v1::{CommitMode, ReceiptStatus};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+/// A word of the interface.
+pub(crate) trait Word: Copy {
+    /// The word for a value of the wire.
+    fn read(value: i32) -> Option<Self>;
+
+    /// The value of the wire.
+    fn value(self) -> i32;
+
+    /// The word.
+    fn as_str(self) -> &'static str;
+}
+
+/// The value of the wire for a filter; absent is unspecified.
+pub(crate) fn only<W: Word>(word: Option<W>) -> i32 {
+    word.map_or(0, W::value)
+}
+
 macro_rules! words {
-    ($($(#[$doc:meta])* $name:ident of $wire:ty { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* })*) => {$(
+    ($($(#[$doc:meta])* $name:ident of $wire:ty { $($(#[$vdoc:meta])* $variant:ident = $word:tt,)* })*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
         pub(crate) enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant,)* }
 
-        impl $name {
-            /// The word for a value of the wire.
-            pub(crate) fn read(value: i32) -> Option<Self> {
+        impl Word for $name {
+            fn read(value: i32) -> Option<Self> {
                 $(if value == <$wire>::$variant as i32 { return Some(Self::$variant); })*
                 None
             }
 
-            /// The value of the wire for a filter; absent is unspecified.
-            pub(crate) fn filter(word: Option<Self>) -> i32 {
-                match word { None => 0, $(Some(Self::$variant) => <$wire>::$variant as i32,)* }
+            fn value(self) -> i32 {
+                match self { $(Self::$variant => <$wire>::$variant as i32,)* }
             }
 
-            /// The word.
-            pub(crate) fn as_str(self) -> &'static str {
+            fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)* }
             }
         }

@@ -1,6 +1,5 @@
 //! `:list`, `:describe` and `:stamp`: the whole catalogue for programs.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -13,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::answer::{Answer, Raw, Refused, RowType, json, marked, raw, some};
+use crate::answer::{Answer, Raw, Refused, RowType, json, marked, only, raw, some};
 use crate::app::App;
 use crate::dispatch::Match;
-use crate::request::{Call, Query, names, nothing};
+use crate::request::{Call, Limit, Query, names, nothing};
 use crate::upstream::rpc;
 
 /// Filters over the catalogue.
@@ -34,8 +33,8 @@ pub(crate) struct Filter {
     #[param(nullable = false)]
     row_type: Option<RowType>,
     /// Rows a page, 1 to 50; 50 where nothing is said.
-    #[param(nullable = false, minimum = 1, maximum = 50)]
-    limit: Option<NonZeroU32>,
+    #[param(nullable = false, inline)]
+    limit: Option<Limit>,
     /// `next_cursor` of the page before; refused when the catalogue or a filter has changed.
     #[param(nullable = false)]
     cursor: Option<String>,
@@ -60,15 +59,15 @@ struct Page {
 
 /// Enumerates every row that the caller may see exactly once.
 #[utoipa::path(
-    get, path = "/api/directory:list", tag = "directory", params(Filter),
+    get, path = "/api/directory:list", tag = "directory", operation_id = "list_capabilities", params(Filter),
     responses((status = 200, description = "A page", body = Page), Refused)
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>, call: Call, Query(filter): Query<Filter>) -> Answer {
     let request = wire::ListCapabilitiesRequest {
         namespace: filter.namespace.unwrap_or_default(),
         category: filter.category.unwrap_or_default(),
-        r#type: RowType::filter(filter.row_type),
-        page_size: filter.limit.map_or(0, NonZeroU32::get),
+        r#type: only(filter.row_type),
+        page_size: Limit::page_size(filter.limit),
         page_token: filter.cursor.unwrap_or_default(),
     };
     let found = app.upstreams.resolver.read(&call, request, rpc!(resolver.list_capabilities)).await?;
@@ -121,7 +120,7 @@ struct TooLarge {
 
 /// Describes rows as TypeScript: up to 20 keys, or a namespace.
 #[utoipa::path(
-    get, path = "/api/directory:describe", tag = "directory",
+    get, path = "/api/directory:describe", tag = "directory", operation_id = "describe",
     params(
         ("key" = Option<Vec<String>>, Query, description = "Keys of rows, at most 20", max_items = 20),
         ("namespace" = Option<String>, Query, description = "Namespace whose rows are described")
@@ -185,7 +184,7 @@ struct Stamp {
 
 /// Gives the digest of the caller's catalogue.
 #[utoipa::path(
-    get, path = "/api/directory:stamp", tag = "directory",
+    get, path = "/api/directory:stamp", tag = "directory", operation_id = "get_stamp",
     responses((status = 200, description = "The digest", body = Stamp), Refused)
 )]
 pub(crate) async fn stamp(State(app): State<Arc<App>>, call: Call, uri: Uri) -> Answer {

@@ -9,7 +9,7 @@ use http::Uri;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::row::Row;
+use super::input::Columns;
 use super::write::{allowed, not_found};
 use crate::answer::{Answer, Raw, Refused, json, raw, some};
 use crate::app::App;
@@ -47,7 +47,7 @@ struct Violation {
 
 /// Compiles a stored row, checks its hygiene and shapes its example.
 #[utoipa::path(
-    get, path = "/api/directory/{key}/test", tag = "directory",
+    get, path = "/api/directory/{key}/test", tag = "directory", operation_id = "check_row",
     params(("key" = String, Path, description = "Key of the row")),
     responses((status = 200, description = "What is wrong with it", body = Checked), Refused)
 )]
@@ -58,9 +58,9 @@ pub(crate) async fn stored(State(app): State<Arc<App>>, call: Call, At(key): At,
 
 /// The same for a row that is not stored; its key is that of the path.
 #[utoipa::path(
-    post, path = "/api/directory/{key}/test", tag = "directory",
+    post, path = "/api/directory/{key}/test", tag = "directory", operation_id = "check_given_row",
     params(("key" = String, Path, description = "Key of the row"), super::write::How),
-    request_body(content = Row, description = "The row; computed columns are ignored"),
+    request_body(content = Columns, description = "The row; computed columns are ignored"),
     responses((status = 200, description = "What is wrong with it", body = Checked), Refused)
 )]
 pub(crate) async fn given(State(app): State<Arc<App>>, call: Call, At(key): At, uri: Uri, request: Request) -> Answer {

@@ -26,14 +26,20 @@ struct Deleted {
 
 /// Removes a row; its history and receipts stay. A row that is not there is no failure.
 #[utoipa::path(
-    delete, path = "/api/directory/{key}", tag = "directory",
+    delete, path = "/api/directory/{key}", tag = "directory", operation_id = "delete_row",
     params(
         ("key" = String, Path, description = "Key of the row"),
         ("if-match" = Option<String>, Header, description = "ETag that the stored row must have")
     ),
     responses((status = 200, description = "It is not there", body = Deleted), Refused)
 )]
-pub(crate) async fn delete(State(app): State<Arc<App>>, call: Call, At(key): At, uri: Uri, headers: HeaderMap) -> Answer {
+pub(crate) async fn delete(
+    State(app): State<Arc<App>>,
+    call: Call,
+    At(key): At,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Answer {
     nothing(&uri)?;
     let request = wire::DeleteRowRequest { key, if_match: if_match(&headers)? };
     let done = app.upstreams.contract.write(&call, request, rpc!(directory.delete_row)).await?;

@@ -11,7 +11,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::answer::{Answer, Refused, RowType, media};
+use crate::answer::{Answer, Refused, RowType, media, only};
 use crate::app::App;
 use crate::request::{Call, Query};
 use crate::upstream::{directory, fault_of_read};
@@ -32,14 +32,12 @@ pub(crate) struct Filter {
 /// Gives rows as NDJSON in the shape that an import takes, in canonical order. An export that fails on the way breaks
 /// off, so that a part is never taken for all.
 #[utoipa::path(
-    get, path = "/api/directory:export", tag = "directory", params(Filter),
+    get, path = "/api/directory:export", tag = "directory", operation_id = "export_rows", params(Filter),
     responses((status = 200, description = "The rows", body = String, content_type = "application/x-ndjson"), Refused)
 )]
 pub(crate) async fn export(State(app): State<Arc<App>>, call: Call, Query(filter): Query<Filter>) -> Answer {
-    let request = wire::ExportRowsRequest {
-        r#type: RowType::filter(filter.row_type),
-        category: filter.category.unwrap_or_default(),
-    };
+    let request =
+        wire::ExportRowsRequest { r#type: only(filter.row_type), category: filter.category.unwrap_or_default() };
     let call = call.or_within(app.config.import_deadline);
     let lane = app.upstreams.contract.lane()?;
     let refused = |status| fault_of_read(&status);

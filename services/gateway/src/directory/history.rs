@@ -1,6 +1,5 @@
 //! `GET /api/directory/{key}/history`: the versions of a row.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -9,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::write::not_found;
-use crate::answer::{Action, Answer, Raw, Refused, json, moment, raw, some};
+use crate::answer::{Action, Answer, Raw, Refused, Word, json, moment, raw, some};
 use crate::app::App;
-use crate::request::{At, Call, Query};
+use crate::request::{At, Call, Limit, Query};
 use crate::upstream::rpc;
 
 /// Which part of the history.
@@ -19,8 +18,8 @@ use crate::upstream::rpc;
 #[into_params(parameter_in = Query)]
 pub(crate) struct Part {
     /// Versions a page, from 1; 50 where nothing is said, 200 at most.
-    #[param(nullable = false, minimum = 1)]
-    limit: Option<NonZeroU32>,
+    #[param(nullable = false, inline)]
+    limit: Option<Limit>,
     /// `next_cursor` of the page before.
     #[param(nullable = false)]
     cursor: Option<String>,
@@ -78,17 +77,18 @@ struct Change {
 
 /// Lists the versions of a row, newest first, also of a deleted one.
 #[utoipa::path(
-    get, path = "/api/directory/{key}/history", tag = "directory",
+    get, path = "/api/directory/{key}/history", tag = "directory", operation_id = "list_row_versions",
     params(("key" = String, Path, description = "Key of the row"), Part),
     responses((status = 200, description = "A page", body = History), Refused)
 )]
 pub(crate) async fn history(State(app): State<Arc<App>>, call: Call, At(key): At, Query(part): Query<Part>) -> Answer {
     let request = wire::ListRowVersionsRequest {
         key: key.clone(),
-        page_size: part.limit.map_or(0, NonZeroU32::get),
+        page_size: Limit::page_size(part.limit),
         page_token: part.cursor.unwrap_or_default(),
     };
-    let found = app.upstreams.contract.read(&call, request, rpc!(directory.list_row_versions)).await.map_err(not_found)?;
+    let found =
+        app.upstreams.contract.read(&call, request, rpc!(directory.list_row_versions)).await.map_err(not_found)?;
     json(&History {
         key,
         versions: found.versions.into_iter().map(Version::read).collect(),

@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::answer::{Answer, Provenance, Refused, json_with, some};
+use crate::answer::{Answer, Provenance, Refused, json_with, only, some};
 use crate::app::App;
 use crate::request::{Call, Query, is_import, too_large, unsupported};
-use crate::upstream::directory;
+use crate::upstream::{directory, fault_of_write};
 
 /// Pieces on the way at a time.
 const AHEAD: usize = 4;
@@ -30,16 +30,16 @@ const AHEAD: usize = 4;
 #[into_params(parameter_in = Query)]
 pub(crate) struct How {
     /// How far one refused row stops the import. Absent: `atomic`, all rows or none.
-    #[param(nullable = false)]
+    #[param(nullable = false, inline)]
     mode: Option<Mode>,
     /// What becomes of a row whose key exists. Absent: `refuse`.
-    #[param(nullable = false)]
+    #[param(nullable = false, inline)]
     on_conflict: Option<OnConflict>,
     /// True: keys that read like other keys are accepted.
     #[param(nullable = false)]
     allow_lookalike: Option<bool>,
     /// Provenance of all rows. Absent: what each row says.
-    #[param(nullable = false)]
+    #[param(nullable = false, inline)]
     provenance: Option<Provenance>,
 }
 
@@ -93,7 +93,7 @@ struct RefusedRow {
 
 /// Writes many rows: NDJSON or one JSON list, at most 64 MiB.
 #[utoipa::path(
-    post, path = "/api/directory:import", tag = "directory", params(How),
+    post, path = "/api/directory:import", tag = "directory", operation_id = "import_rows", params(How),
     request_body(content((String = "application/x-ndjson"), (Vec<Object> = "application/json"))),
     responses(
         Refused,
@@ -101,7 +101,12 @@ struct RefusedRow {
         (status = 422, description = "A row was refused and nothing was written", body = Imported)
     )
 )]
-pub(crate) async fn import(State(app): State<Arc<App>>, call: Call, Query(how): Query<How>, request: Request) -> Answer {
+pub(crate) async fn import(
+    State(app): State<Arc<App>>,
+    call: Call,
+    Query(how): Query<How>,
+    request: Request,
+) -> Answer {
     if !is_import(request.headers()) {
         return Err(unsupported("send NDJSON with `content-type: application/x-ndjson`"));
     }
@@ -116,10 +121,16 @@ pub(crate) async fn import(State(app): State<Arc<App>>, call: Call, Query(how): 
 }
 
 /// Passes the body on. The answer may come before its end, when the import is refused.
-async fn send(app: &App, call: &Call, options: wire::ImportOptions, body: Body, limit: usize) -> Result<wire::ImportRowsResponse> {
+async fn send(
+    app: &App,
+    call: &Call,
+    options: wire::ImportOptions,
+    body: Body,
+    limit: usize,
+) -> Result<wire::ImportRowsResponse> {
     let (pieces, received) = mpsc::channel(AHEAD);
     let lane = app.upstreams.contract.lane()?;
-    let request = call.request(Pieces { received, ended: false }).map_err(|status| callbook_runtime::grpc::from_status(&status))?;
+    let request = call.request(Pieces { received, ended: false }).map_err(|status| fault_of_write(&status))?;
     let mut client = directory(lane.channel.clone());
     let mut answer = pin!(client.import_rows(request));
     let fed = tokio::select! {
@@ -131,8 +142,10 @@ async fn send(app: &App, call: &Call, options: wire::ImportOptions, body: Body, 
     done(answer.await)
 }
 
-fn done(answer: std::result::Result<tonic::Response<wire::ImportRowsResponse>, tonic::Status>) -> Result<wire::ImportRowsResponse> {
-    answer.map(tonic::Response::into_inner).map_err(|status| callbook_runtime::grpc::from_status(&status))
+fn done(
+    answer: std::result::Result<tonic::Response<wire::ImportRowsResponse>, tonic::Status>,
+) -> Result<wire::ImportRowsResponse> {
+    answer.map(tonic::Response::into_inner).map_err(|status| fault_of_write(&status))
 }
 
 async fn feed(pieces: &mpsc::Sender<Piece>, options: wire::ImportOptions, body: Body, limit: usize) -> Result<()> {
@@ -197,7 +210,7 @@ impl From<How> for wire::ImportOptions {
             mode: mode.into(),
             on_conflict: on_conflict.into(),
             allow_lookalike: how.allow_lookalike.unwrap_or_default(),
-            provenance: Provenance::filter(how.provenance),
+            provenance: only(how.provenance),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! `GET /api/directory`: rows in canonical order.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -10,9 +9,9 @@ use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
 use super::row::{Row, schema};
-use crate::answer::{Answer, Refused, RowType, json, marked, some};
+use crate::answer::{Answer, Refused, RowType, json, marked, only, some};
 use crate::app::App;
-use crate::request::{Call, Query};
+use crate::request::{Call, Limit, Query};
 use crate::upstream::rpc;
 
 /// Filters over rows.
@@ -27,8 +26,8 @@ pub(crate) struct Filter {
     #[param(nullable = false)]
     category: Option<String>,
     /// Rows a page, from 1; 100 where nothing is said, 500 at most.
-    #[param(nullable = false, minimum = 1)]
-    limit: Option<NonZeroU32>,
+    #[param(nullable = false, inline)]
+    limit: Option<Limit>,
     /// `next_cursor` of the page before.
     #[param(nullable = false)]
     cursor: Option<String>,
@@ -52,14 +51,14 @@ struct Page {
 
 /// Lists rows in canonical order, disabled ones included for callers who may edit them.
 #[utoipa::path(
-    get, path = "/api/directory", tag = "directory", params(Filter),
+    get, path = "/api/directory", tag = "directory", operation_id = "list_rows", params(Filter),
     responses((status = 200, description = "A page", body = Page), Refused)
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>, call: Call, Query(filter): Query<Filter>) -> Answer {
     let request = wire::ListRowsRequest {
-        r#type: RowType::filter(filter.row_type),
+        r#type: only(filter.row_type),
         category: filter.category.unwrap_or_default(),
-        page_size: filter.limit.map_or(0, NonZeroU32::get),
+        page_size: Limit::page_size(filter.limit),
         page_token: filter.cursor.unwrap_or_default(),
     };
     let found = app.upstreams.contract.read(&call, request, rpc!(directory.list_rows)).await?;

@@ -36,7 +36,7 @@ struct Whole {
 /// Gives one row. The seed's `/api/directory/categories` and `/api/directory/search` answer here too, as long as no
 /// row has that key.
 #[utoipa::path(
-    get, path = "/api/directory/{key}", tag = "directory",
+    get, path = "/api/directory/{key}", tag = "directory", operation_id = "get_row",
     params(("key" = String, Path, description = "Key of the row")),
     responses(
         (status = 200, description = "The row", body = Whole),

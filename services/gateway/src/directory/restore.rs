@@ -27,7 +27,7 @@ pub(crate) struct Which {
 
 /// Writes an earlier version of a row again, as a new version; also of a deleted row.
 #[utoipa::path(
-    post, path = "/api/directory/{key}/restore", tag = "directory",
+    post, path = "/api/directory/{key}/restore", tag = "directory", operation_id = "restore_row",
     params(
         ("key" = String, Path, description = "Key of the row"), Which,
         ("if-match" = Option<String>, Header, description = "ETag that the stored row must have")

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::answer::{Provenance, Raw, RowType, moment, raw, some};
+use crate::answer::{Provenance, Raw, RowType, Word, moment, raw, some};
 
 /// One record of the book, all columns.
 #[derive(Serialize, ToSchema)]
@@ -139,7 +139,10 @@ mod tests {
             ..wire::Row::default()
         };
         let text = serde_json::to_string(&Row::read(row)).unwrap();
-        assert!(text.starts_with(r#"{"key":"NOW","type":"fn","target":"","auth":"","content":"","updated_at":null,"#), "{text}");
+        assert!(
+            text.starts_with(r#"{"key":"NOW","type":"fn","target":"","auth":"","content":"","updated_at":null,"#),
+            "{text}"
+        );
         assert!(text.contains(r#""input_schema":{"maximum":1.10},"examples":["a|b"],"#), "{text}");
         assert!(text.contains(r#""includes":"A,B","#), "{text}");
     }

@@ -1,6 +1,5 @@
 //! `:categories` and `:search`: the seed's two listings.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -9,10 +8,10 @@ use http::Uri;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::answer::{Answer, Refused, RowType, json, marked, some};
+use crate::answer::{Answer, Refused, RowType, Word, json, marked, some};
 use crate::app::App;
 use crate::dispatch::Untrusted;
-use crate::request::{Call, Query};
+use crate::request::{Call, Limit, Query};
 use crate::upstream::rpc;
 
 /// Which part of the categories.
@@ -20,8 +19,8 @@ use crate::upstream::rpc;
 #[into_params(parameter_in = Query)]
 pub(crate) struct Part {
     /// Categories a page, from 1; 1,000 at most.
-    #[param(nullable = false, minimum = 1)]
-    limit: Option<NonZeroU32>,
+    #[param(nullable = false, inline)]
+    limit: Option<Limit>,
     /// `next_cursor` of the page before.
     #[param(nullable = false)]
     cursor: Option<String>,
@@ -38,8 +37,8 @@ pub(crate) struct Wanted {
     #[param(nullable = false)]
     category: Option<String>,
     /// Rows a page, from 1; 20 where nothing is said, 100 at most.
-    #[param(nullable = false, minimum = 1)]
-    limit: Option<NonZeroU32>,
+    #[param(nullable = false, inline)]
+    limit: Option<Limit>,
     /// `next_cursor` of the page before.
     #[param(nullable = false)]
     cursor: Option<String>,
@@ -101,7 +100,7 @@ struct FoundRow {
 
 /// Lists the categories with their counts.
 #[utoipa::path(
-    get, path = "/api/directory:categories", tag = "directory", params(Part),
+    get, path = "/api/directory:categories", tag = "directory", operation_id = "list_categories", params(Part),
     responses((status = 200, description = "The categories", body = Categories), Refused)
 )]
 pub(crate) async fn categories(State(app): State<Arc<App>>, call: Call, Query(part): Query<Part>) -> Answer {
@@ -110,7 +109,7 @@ pub(crate) async fn categories(State(app): State<Arc<App>>, call: Call, Query(pa
 
 /// Finds rows whose key, category or content contains a text.
 #[utoipa::path(
-    get, path = "/api/directory:search", tag = "directory", params(Wanted),
+    get, path = "/api/directory:search", tag = "directory", operation_id = "search_rows", params(Wanted),
     responses((status = 200, description = "A page", body = Found), Refused)
 )]
 pub(crate) async fn search(State(app): State<Arc<App>>, call: Call, Query(wanted): Query<Wanted>) -> Answer {
@@ -127,7 +126,7 @@ pub(super) async fn of_seed(app: &App, call: &Call, name: &str, uri: &Uri) -> An
 
 async fn list(app: &App, call: &Call, part: Part) -> Answer {
     let request = wire::ListCategoriesRequest {
-        page_size: part.limit.map_or(0, NonZeroU32::get),
+        page_size: Limit::page_size(part.limit),
         page_token: part.cursor.unwrap_or_default(),
     };
     let found = app.upstreams.resolver.read(call, request, rpc!(resolver.list_categories)).await?;
@@ -143,7 +142,7 @@ async fn find(app: &App, call: &Call, wanted: Wanted) -> Answer {
     let request = wire::SearchRowsRequest {
         query: wanted.q.clone().unwrap_or_default(),
         category: wanted.category.clone().unwrap_or_default(),
-        page_size: wanted.limit.map_or(0, NonZeroU32::get),
+        page_size: Limit::page_size(wanted.limit),
         page_token: wanted.cursor.unwrap_or_default(),
     };
     let found = app.upstreams.resolver.read(call, request, rpc!(resolver.search_rows)).await?;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::Written;
-use super::row::Row;
+use super::input::{Columns, NewRow};
 use crate::answer::{Answer, Refused, json_with};
 use crate::app::App;
 use crate::request::{At, Call, Etag, Object, Query, if_match, nothing, object};
@@ -31,8 +31,8 @@ pub(crate) struct How {
 
 /// Adds a row; `key` and `type` are required.
 #[utoipa::path(
-    post, path = "/api/directory", tag = "directory", params(How),
-    request_body(content = Row, description = "The row; computed columns are ignored"),
+    post, path = "/api/directory", tag = "directory", operation_id = "create_row", params(How),
+    request_body(content = NewRow, description = "The row; computed columns are ignored"),
     responses((status = 201, description = "It was added", body = Written), Refused)
 )]
 pub(crate) async fn create(State(app): State<Arc<App>>, call: Call, uri: Uri, request: Request) -> Answer {
@@ -44,12 +44,12 @@ pub(crate) async fn create(State(app): State<Arc<App>>, call: Call, uri: Uri, re
 
 /// Replaces an existing row whole; columns that are left out take their defaults.
 #[utoipa::path(
-    put, path = "/api/directory/{key}", tag = "directory",
+    put, path = "/api/directory/{key}", tag = "directory", operation_id = "replace_row",
     params(
         ("key" = String, Path, description = "Key of the row"),
         ("if-match" = Option<String>, Header, description = "ETag that the stored row must have"), How
     ),
-    request_body(content = Row, description = "The row; computed columns are ignored"),
+    request_body(content = Columns, description = "The row; computed columns are ignored"),
     responses((status = 200, description = "It was replaced", body = Written), Refused)
 )]
 pub(crate) async fn replace(
@@ -69,7 +69,7 @@ pub(crate) async fn replace(
 
 /// Changes the columns that are named and leaves the others; null sets a column to its default.
 #[utoipa::path(
-    patch, path = "/api/directory/{key}", tag = "directory",
+    patch, path = "/api/directory/{key}", tag = "directory", operation_id = "patch_row",
     params(
         ("key" = String, Path, description = "Key of the row"),
         ("if-match" = Option<String>, Header, description = "ETag that the stored row must have")
@@ -77,13 +77,7 @@ pub(crate) async fn replace(
     request_body(content = Object, description = "Columns of a row"),
     responses((status = 200, description = "It was changed", body = Written), Refused)
 )]
-pub(crate) async fn patch(
-    State(app): State<Arc<App>>,
-    call: Call,
-    At(key): At,
-    uri: Uri,
-    request: Request,
-) -> Answer {
+pub(crate) async fn patch(State(app): State<Arc<App>>, call: Call, At(key): At, uri: Uri, request: Request) -> Answer {
     nothing(&uri)?;
     let if_match = if_match(request.headers())?;
     let patch_json = object(request, &app).await?.to_json();

@@ -6,7 +6,7 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use super::{Match, Parameters};
-use crate::answer::{Answer, Effect, Raw, Risk, RowType, json, marked, raw, some};
+use crate::answer::{Answer, Raw, json, marked, only, raw, some};
 use crate::app::App;
 use crate::request::Call;
 use crate::upstream::rpc;
@@ -55,9 +55,9 @@ pub(super) async fn ask(app: &App, call: &Call, asked: Parameters) -> Answer {
         question: asked.ask.unwrap_or_default(),
         page_token: asked.cursor.unwrap_or_default(),
         category: asked.category.unwrap_or_default(),
-        r#type: RowType::filter(asked.row_type),
-        effect: Effect::filter(asked.effect),
-        risk: Risk::filter(asked.risk),
+        r#type: only(asked.row_type),
+        effect: only(asked.effect),
+        risk: only(asked.risk),
         namespace: asked.namespace.unwrap_or_default(),
     };
     let found = app.upstreams.resolver.read(call, request, rpc!(resolver.ask)).await?;

@@ -6,14 +6,13 @@ use http::{HeaderMap, StatusCode, header};
 use utoipa::ToSchema;
 
 use super::Parameters;
-use crate::answer::{Answer, Format, marked, media};
+use crate::answer::{Answer, marked, media, only};
 use crate::app::App;
 use crate::request::{Call, Etag, is_fresh};
 use crate::upstream::rpc;
 
 /// Compact contract of a row; further fields are of the row's type.
 #[derive(ToSchema)]
-#[schema(additional_properties = true)]
 #[expect(dead_code, reason = "describes in the API document what the contract service renders")]
 pub(super) struct Contract {
     /// Key of the row.
@@ -24,7 +23,7 @@ pub(super) struct Contract {
 
 /// Asks the contract service; its bytes go on as they are.
 pub(super) async fn contract(app: &App, call: &Call, asked: Parameters, headers: &HeaderMap) -> Answer {
-    let request = wire::GetContractRequest { key: asked.key.unwrap_or_default(), format: Format::filter(asked.format) };
+    let request = wire::GetContractRequest { key: asked.key.unwrap_or_default(), format: only(asked.format) };
     let found = app.upstreams.contract.read(call, request, rpc!(contract.get_contract)).await?;
     let etag = Etag::of_contract(&found.contract_hash, &found.text_hash, &found.content);
     let mut response = match is_fresh(headers, &etag) {

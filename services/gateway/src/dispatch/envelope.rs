@@ -174,7 +174,8 @@ mod tests {
             r#where: String::new(),
         };
         let text = serde_json::to_string(&Failure::read(failure)).unwrap();
-        let expected = r#"{"code":"http:401","message":"the upstream answered 401","upstream_status":401,"retryable":false}"#;
+        let expected =
+            r#"{"code":"http:401","message":"the upstream answered 401","upstream_status":401,"retryable":false}"#;
         assert_eq!(text, expected);
     }
 }

@@ -119,7 +119,9 @@ impl Wanted {
             (Some(replay), None, None) if arguments.is_none() => {
                 Ok(Wanted::Replay(wire::ReplayRequest { invocation_id: id(&replay)?, idempotency_key }))
             }
-            (Some(_), ..) => Err(invalid("`replay` and `key`, `body`, `args` or `repairs` are mutually exclusive", "replay")),
+            (Some(_), ..) => {
+                Err(invalid("`replay` and `key`, `body`, `args` or `repairs` are mutually exclusive", "replay"))
+            }
             (None, Some(repairs), key) => Ok(Wanted::Repair(wire::RepairRequest {
                 invocation_id: id(&repairs)?,
                 key: key.unwrap_or_default(),
@@ -162,7 +164,9 @@ fn arguments(body: Option<String>, args: Option<Raw>) -> Result<Option<wire::Arg
     let form = match (body, args) {
         (None, None) => return Ok(None),
         (Some(body), None) => Form::Body(body),
-        (None, Some(args)) if args.get().starts_with(['{', '[']) => Form::ArgsJson(Bytes::from(String::from(Box::<str>::from(args)))),
+        (None, Some(args)) if args.get().starts_with(['{', '[']) => {
+            Form::ArgsJson(Bytes::from(String::from(Box::<str>::from(args))))
+        }
         (None, Some(_)) => return Err(invalid("`args` must be a JSON object or list", "args")),
         (Some(_), Some(_)) => return Err(invalid("a call brings either `body` or `args`, not both", "args")),
     };

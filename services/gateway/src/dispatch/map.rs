@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::Parameters;
 use super::summary::Text;
-use crate::answer::{Answer, Effect, Risk, RowType, json, marked, some};
+use crate::answer::{Answer, Effect, Risk, RowType, Word, json, marked, some};
 use crate::app::App;
 use crate::request::Call;
 use crate::upstream::rpc;
@@ -93,7 +93,12 @@ impl Book {
         let name = |name: String| if name == "planner" { "mcp".to_owned() } else { name };
         Book {
             total: counts.enabled,
-            counts: Counts { rows: counts.rows, enabled: counts.enabled, registry: counts.registry, mcp: counts.planner },
+            counts: Counts {
+                rows: counts.rows,
+                enabled: counts.enabled,
+                registry: counts.registry,
+                mcp: counts.planner,
+            },
             predicates: book.predicates.into_iter().map(|(predicate, words)| (name(predicate), words)).collect(),
             shelves: book.shelves.into_iter().map(shelf).collect(),
         }

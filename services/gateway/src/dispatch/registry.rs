@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::Parameters;
 use super::summary::Text;
-use crate::answer::{Answer, Effect, Risk, RowType, json, marked, some};
+use crate::answer::{Answer, Effect, Risk, RowType, Word, json, marked, some};
 use crate::app::App;
 use crate::request::Call;
 use crate::upstream::rpc;

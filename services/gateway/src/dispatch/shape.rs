@@ -5,7 +5,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
-use crate::answer::{Bytes, Effect, Raw, Risk, raw, some};
+use crate::answer::{Bytes, Effect, Raw, Risk, Word, raw, some};
 
 /// What a call would do. Nothing ran.
 #[derive(Serialize, ToSchema)]

@@ -4,7 +4,7 @@ use callbook_wire::resolver::v1 as wire;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::answer::{Effect, Risk, RowType, address, some};
+use crate::answer::{Effect, Risk, RowType, Word, address, some};
 
 /// One row in short.
 #[derive(Serialize, ToSchema)]

@@ -89,7 +89,8 @@ impl Drop for Line {
         let status = self.status.to_string();
         counter!("http_requests_total", "method" => self.method.clone(), "route" => self.route.clone(), "status" => status.clone())
             .increment(1);
-        histogram!("http_request_seconds", "route" => self.route.clone(), "status" => status).record(time.as_secs_f64());
+        histogram!("http_request_seconds", "route" => self.route.clone(), "status" => status)
+            .record(time.as_secs_f64());
         tracing::info!(
             method = %self.method, route = %self.route, status = self.status, ms = time.as_secs_f64() * 1_000.0,
             caller = self.caller, error = self.error, trace_id = %self.trace, "request"
@@ -107,11 +108,10 @@ fn caller(headers: &HeaderMap) -> &'static str {
 }
 
 fn request_id(headers: &HeaderMap) -> HeaderValue {
-    let fits = |id: &&HeaderValue| !id.is_empty() && id.len() <= LONGEST_ID && id.as_bytes().iter().all(u8::is_ascii_graphic);
+    let fits =
+        |id: &&HeaderValue| !id.is_empty() && id.len() <= LONGEST_ID && id.as_bytes().iter().all(u8::is_ascii_graphic);
     let given = headers.get(REQUEST_ID).filter(fits).cloned();
-    given.unwrap_or_else(|| {
-        HeaderValue::from_str(&Uuid::new_v4().to_string()).expect("hex and dashes are printable")
-    })
+    given.unwrap_or_else(|| HeaderValue::from_str(&Uuid::new_v4().to_string()).expect("hex and dashes are printable"))
 }
 
 fn finish(headers: &mut HeaderMap, id: HeaderValue, private: bool) {

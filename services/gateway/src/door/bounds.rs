@@ -35,5 +35,7 @@ fn headers_over(headers: &HeaderMap, config: &Config) -> Option<Fault> {
         let most = if name == header::AUTHORIZATION { config.authorization_bytes } else { config.header_bytes };
         (value.len() > most).then_some((name, most))
     });
-    over.map(|(name, most)| Fault::new(Reason::RequestTooLarge, format!("the header `{name}` is longer than {most} bytes")))
+    over.map(|(name, most)| {
+        Fault::new(Reason::RequestTooLarge, format!("the header `{name}` is longer than {most} bytes"))
+    })
 }

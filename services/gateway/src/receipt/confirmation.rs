@@ -4,7 +4,7 @@ use callbook_wire::receipt::v1 as wire;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::answer::{Mode, Status, moment, some};
+use crate::answer::{Mode, Status, Word, moment, some};
 
 /// What everybody may know of an invocation: no input, output, actor or address of an upstream.
 #[derive(Serialize, ToSchema)]

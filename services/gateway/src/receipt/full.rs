@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::confirmation::Commitments;
-use crate::answer::{Bytes, Effect, Mode, Raw, Risk, RowType, Status, moment, raw, some};
+use crate::answer::{Bytes, Effect, Mode, Raw, Risk, RowType, Status, Word, moment, raw, some};
 use crate::dispatch::Failure;
 
 /// The whole record of one invocation. Bytes are given exactly, so that the commitments can be checked.

@@ -1,6 +1,5 @@
 //! `/api/invocations`: the caller's invocations, newest first.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -13,9 +12,9 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::answer::{Answer, Refused, Status, json, moment, some};
+use crate::answer::{Answer, Refused, Status, Word, json, moment, only, some};
 use crate::app::App;
-use crate::request::{Call, Query};
+use crate::request::{Call, Limit, Query};
 use crate::upstream::rpc;
 
 /// Filters over invocations.
@@ -41,8 +40,8 @@ pub(crate) struct Filter {
     #[param(nullable = false)]
     parent: Option<String>,
     /// Entries a page, from 1; 50 where nothing is said, 500 at most.
-    #[param(nullable = false, minimum = 1)]
-    limit: Option<NonZeroU32>,
+    #[param(nullable = false, inline)]
+    limit: Option<Limit>,
     /// `next_cursor` of the page before.
     #[param(nullable = false)]
     cursor: Option<String>,
@@ -83,18 +82,18 @@ struct Summary {
 
 /// Lists the caller's invocations, newest first; the owner sees all.
 #[utoipa::path(
-    get, path = "/api/invocations", tag = "receipts", params(Filter),
+    get, path = "/api/invocations", tag = "receipts", operation_id = "list_invocations", params(Filter),
     responses((status = 200, description = "A page", body = Page), Refused)
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>, call: Call, Query(filter): Query<Filter>) -> Answer {
     let request = wire::ListInvocationsRequest {
         key: filter.key.unwrap_or_default(),
         actor: filter.actor.unwrap_or_default(),
-        status: Status::filter(filter.status),
+        status: only(filter.status),
         since: filter.since.as_deref().map(|text| time("since", text)).transpose()?,
         until: filter.until.as_deref().map(|text| time("until", text)).transpose()?,
         parent: filter.parent.as_deref().map(parent).transpose()?.unwrap_or_default(),
-        page_size: filter.limit.map_or(0, NonZeroU32::get),
+        page_size: Limit::page_size(filter.limit),
         page_token: filter.cursor.unwrap_or_default(),
     };
     let found = app.upstreams.receipts.read(&call, request, rpc!(receipt.list_invocations)).await?;
@@ -130,7 +129,10 @@ fn parent(text: &str) -> Result<String> {
 
 /// A time of a query. A `+` that was not encoded came as a space.
 pub(super) fn time(name: &'static str, text: &str) -> Result<Timestamp> {
-    let refused = || Fault::new(Reason::InvalidRequest, format!("`{name}` is not a time such as 2026-07-26T04:36:19Z")).with("field", name);
+    let refused = || {
+        Fault::new(Reason::InvalidRequest, format!("`{name}` is not a time such as 2026-07-26T04:36:19Z"))
+            .with("field", name)
+    };
     let at = OffsetDateTime::parse(&text.replace(' ', "+"), &Rfc3339).map_err(|_| refused())?;
     let nanos = i32::try_from(at.nanosecond()).map_err(|_| refused())?;
     Ok(Timestamp { seconds: at.unix_timestamp(), nanos })

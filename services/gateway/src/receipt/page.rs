@@ -9,14 +9,16 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 
 use super::Confirmation;
-use crate::answer::{Mode, Status, address, media};
+use crate::answer::{Mode, Status, Word, address, media};
 
 const STYLE: &str = include_str!("page.css");
 
 /// Nothing may be loaded, sent or framed; the one style is named by its hash.
 static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
     let hash = BASE64.encode(&Sha256::digest(STYLE.as_bytes()));
-    let policy = format!("default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+    let policy = format!(
+        "default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    );
     HeaderValue::from_str(&policy).expect("the policy is ASCII")
 });
 
@@ -89,7 +91,9 @@ fn words(status: Option<Status>) -> (&'static str, &'static str) {
         Some(Status::ProvenMaterialResult) => ("Confirmed", "It ran, succeeded and gave a result."),
         Some(Status::ProvenAttemptNoMaterialResult) => ("Confirmed attempt", "It ran, and failed or gave nothing."),
         Some(Status::Pending) => ("Pending", "It is on record and has no result yet."),
-        Some(Status::Unknown) => ("Unknown", "The engine stopped between the call and its result. Whether the call went out is not known."),
+        Some(Status::Unknown) => {
+            ("Unknown", "The engine stopped between the call and its result. Whether the call went out is not known.")
+        }
         Some(Status::Held) => ("Held", "It waits for a person's decision and has not run."),
         Some(Status::Denied) => ("Denied", "It was refused and did not run."),
         None => ("On record", "How it stands is not known here."),

@@ -63,7 +63,7 @@ struct Sum {
 
 /// Sums the caller's invocations; the owner's sums are over all.
 #[utoipa::path(
-    get, path = "/api/invocations/stats", tag = "receipts", params(Span),
+    get, path = "/api/invocations/stats", tag = "receipts", operation_id = "get_stats", params(Span),
     responses((status = 200, description = "The sums", body = Sums), Refused)
 )]
 pub(crate) async fn stats(State(app): State<Arc<App>>, call: Call, Query(span): Query<Span>) -> Answer {

@@ -51,7 +51,8 @@ mod tests {
 
     #[test]
     fn the_setting_wins() {
-        let config = Config { public_url: Some("https://book.example/".into()), ..Config::at("http://h:1".parse().unwrap()) };
+        let config =
+            Config { public_url: Some("https://book.example/".into()), ..Config::at("http://h:1".parse().unwrap()) };
         assert_eq!(base_url(&HeaderMap::new(), &config), "https://book.example");
     }
 }

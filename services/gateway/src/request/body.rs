@@ -44,7 +44,9 @@ impl Object {
         match self.take(name).as_deref().map(RawValue::get) {
             None | Some("false" | "0" | "null") => Ok(false),
             Some("true" | "1") => Ok(true),
-            Some(_) => Err(Fault::new(Reason::InvalidRequest, format!("`{name}` must be true or false")).with("field", name)),
+            Some(_) => {
+                Err(Fault::new(Reason::InvalidRequest, format!("`{name}` must be true or false")).with("field", name))
+            }
         }
     }
 
@@ -137,7 +139,9 @@ pub(crate) fn unsupported(fix: &'static str) -> Refusal {
 pub(crate) fn is_import(headers: &HeaderMap) -> bool {
     let Some(essence) = essence(headers) else { return true };
     let text = ["application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines"];
-    is_json(headers) || text.contains(&essence.as_str()) || matches!(essence.as_str(), "text/plain" | "application/octet-stream")
+    is_json(headers)
+        || text.contains(&essence.as_str())
+        || matches!(essence.as_str(), "text/plain" | "application/octet-stream")
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -160,7 +164,8 @@ mod tests {
 
     #[test]
     fn an_object_keeps_the_text_of_its_values() {
-        let mut object: Object = serde_json::from_str(r#"{"key":"K","seq": 1.10,"allow_lookalike":true,"é":[1, 2]}"#).unwrap();
+        let mut object: Object =
+            serde_json::from_str(r#"{"key":"K","seq": 1.10,"allow_lookalike":true,"é":[1, 2]}"#).unwrap();
         assert!(object.take_switch("allow_lookalike").unwrap());
         assert!(!object.take_switch("allow_lookalike").unwrap());
         assert_eq!(object.to_json(), r#"{"key":"K","seq":1.10,"é":[1, 2]}"#.as_bytes());

@@ -54,7 +54,13 @@ impl Call {
 
     /// A call that nobody asked for, without a credential.
     pub(crate) fn of_our_own(time: Duration) -> Self {
-        Call { headers: HeaderMap::new(), asked: None, longest: time, until: Instant::now() + time, base: String::new() }
+        Call {
+            headers: HeaderMap::new(),
+            asked: None,
+            longest: time,
+            until: Instant::now() + time,
+            base: String::new(),
+        }
     }
 
     /// The call with another time where the caller did not send `x-deadline-ms`.

@@ -79,7 +79,9 @@ mod tests {
         assert_eq!(read(&[]), Ok(None));
         assert_eq!(read(&["*"]), Ok(None));
         assert_eq!(read(&["\"v3\""]), Ok(Some(3)));
-        for bad in ["", "v3", "\"3\"", "W/\"v3\"", "\"v\"", "\"v0\"", "\"v+1\"", "\"v3\", \"v4\"", "\"v99999999999999999999\""] {
+        for bad in
+            ["", "v3", "\"3\"", "W/\"v3\"", "\"v\"", "\"v0\"", "\"v+1\"", "\"v3\", \"v4\"", "\"v99999999999999999999\""]
+        {
             assert!(read(&[bad]).is_err(), "{bad}");
         }
     }

@@ -1,5 +1,6 @@
 //! Query strings: every parameter is known, given once and UTF-8, or the request is refused with the list.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
@@ -7,9 +8,10 @@ use axum::http::request::Parts;
 use callbook_domain::fault::{Fault, Reason, Result};
 use http::Uri;
 use percent_encoding::percent_decode_str;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::answer::Refusal;
 use crate::app::App;
@@ -38,6 +40,18 @@ impl<T: DeserializeOwned + IntoParams> FromRequestParts<Arc<App>> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> std::result::Result<Self, Refusal> {
         Ok(Query(Query::<T>::read(&parts.uri)?))
+    }
+}
+
+/// Entries a page, from 1.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[schema(value_type = u32, minimum = 1)]
+pub(crate) struct Limit(NonZeroU32);
+
+impl Limit {
+    /// The size of the wire: 0 where the caller leaves it to the service.
+    pub(crate) fn page_size(limit: Option<Limit>) -> u32 {
+        limit.map_or(0, |Limit(size)| size.get())
     }
 }
 
@@ -70,7 +84,9 @@ pub(crate) fn recognize(received: &[String], known: &[&str]) -> Result<()> {
     }
     let twice = received.iter().enumerate().find(|(at, name)| received[..*at].contains(name));
     match twice {
-        Some((_, name)) => Err(Fault::new(Reason::InvalidRequest, format!("`{name}` is there twice")).with("field", "query")),
+        Some((_, name)) => {
+            Err(Fault::new(Reason::InvalidRequest, format!("`{name}` is there twice")).with("field", "query"))
+        }
         None => Ok(()),
     }
 }
@@ -97,8 +113,6 @@ fn sentence(rejection: &axum::extract::rejection::QueryRejection) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde::Deserialize;
-
     use super::*;
 
     #[derive(Debug, Deserialize, IntoParams)]

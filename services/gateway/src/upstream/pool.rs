@@ -23,7 +23,12 @@ impl Pool {
     pub(super) fn new(sources: Vec<Uri>, config: &Config) -> Result<Self, ConfigError> {
         let endpoints = sources.iter().map(|uri| Ok(vec![Arc::new(Endpoint::new(uri, None, config)?)]));
         let endpoints = endpoints.collect::<Result<Vec<_>, ConfigError>>()?;
-        Ok(Pool { sources, endpoints: ArcSwap::from_pointee(endpoints), turn: AtomicUsize::new(0), config: config.clone() })
+        Ok(Pool {
+            sources,
+            endpoints: ArcSwap::from_pointee(endpoints),
+            turn: AtomicUsize::new(0),
+            config: config.clone(),
+        })
     }
 
     /// The best process that was not tried yet.

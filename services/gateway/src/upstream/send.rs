@@ -13,7 +13,12 @@ use crate::request::Call;
 
 impl Pool {
     /// Asks for something that changes nothing: where the connection fails, another process is asked.
-    pub(crate) async fn read<Q, A, F>(&self, call: &Call, message: Q, rpc: impl Fn(Channel, Request<Q>) -> F) -> Result<A>
+    pub(crate) async fn read<Q, A, F>(
+        &self,
+        call: &Call,
+        message: Q,
+        rpc: impl Fn(Channel, Request<Q>) -> F,
+    ) -> Result<A>
     where
         Q: Clone,
         F: Future<Output = std::result::Result<Response<A>, Status>>,
@@ -24,7 +29,12 @@ impl Pool {
 
     /// Asks for something that may change the world: another process is asked only where no connection came about, so
     /// that nothing can have been done.
-    pub(crate) async fn write<Q, A, F>(&self, call: &Call, message: Q, rpc: impl Fn(Channel, Request<Q>) -> F) -> Result<A>
+    pub(crate) async fn write<Q, A, F>(
+        &self,
+        call: &Call,
+        message: Q,
+        rpc: impl Fn(Channel, Request<Q>) -> F,
+    ) -> Result<A>
     where
         Q: Clone,
         F: Future<Output = std::result::Result<Response<A>, Status>>,
@@ -58,11 +68,11 @@ impl Pool {
                 Err(status) => {
                     if is_of_transport(&status) {
                         lane.avoid(self.avoid());
+                        tracing::warn!(at = lane.at(), error = status.message(), "a service cannot be reached");
                     }
                     if !again(&status) {
                         return Err(status);
                     }
-                    tracing::debug!(at = lane.at(), "a service could not be reached");
                     tried.push(lane.at().to_owned());
                     last = Some(status);
                 }
@@ -91,23 +101,34 @@ fn has_cause<E: Error + 'static>(status: &Status) -> bool {
 
 /// The fault of a call that changes nothing: whatever happened to it, nothing ran.
 pub(crate) fn fault_of_read(status: &Status) -> Fault {
+    if is_of_transport(status) {
+        return unreachable();
+    }
     if passed_deadline(status) {
         return Fault::new(Reason::DeadlineTooShort, "the deadline passed before there was an answer");
     }
     let fault = from_status(status);
     match fault.metadata() {
-        [("fired", unknown)] if unknown == "unknown" => Fault::new(fault.reason(), fault.message()).retry_after_ms(1_000),
+        [("fired", unknown)] if unknown == "unknown" => Fault::new(fault.reason(), fault.message()),
         _ => fault,
     }
 }
 
-fn fault_of_write(status: &Status) -> Fault {
-    if passed_deadline(status) {
-        return Fault::new(Reason::DeadlineTooShort, "the deadline passed before there was an answer; it may still be done")
-            .fix("look for the receipt in /api/invocations, or send the same request with the same idempotency key")
-            .with("fired", "unknown");
-    }
-    from_status(status)
+/// The fault of a call that may change the world. Where it may have been taken, nobody is told that nothing ran.
+pub(crate) fn fault_of_write(status: &Status) -> Fault {
+    let fault = match (is_of_transport(status), passed_deadline(status)) {
+        (true, _) if has_cause::<ConnectError>(status) => return unreachable(),
+        (true, _) => unreachable(),
+        (false, true) => Fault::new(Reason::DeadlineTooShort, "the deadline passed before there was an answer"),
+        (false, false) => return from_status(status),
+    };
+    fault
+        .fix("see whether it was done (/api/invocations for a call), or send it again with the same idempotency key")
+        .with("fired", "unknown")
+}
+
+fn unreachable() -> Fault {
+    Fault::new(Reason::ServiceUnavailable, "a service that this call needs cannot be reached").retry_after_ms(1_000)
 }
 
 /// tonic's timers, ours and the service's, cancel with a text of their own; a service's own refusal has details.

@@ -170,7 +170,7 @@ impl Signature {
         let mut named: Vec<(String, Argument)> = named
             .into_iter()
             .map(|(name, argument)| {
-                let argument = argument.coerced(&schema.property_type(&name)).styled(schema.list_style(&name));
+                let argument = argument.coerced(schema.property_type(&name)).styled(schema.list_style(&name));
                 (name, argument)
             })
             .collect();

@@ -82,7 +82,10 @@ fn a_row_that_takes_none_says_so() {
 fn a_json_body_is_one_argument_without_a_schema_and_the_set_with_one() {
     assert_eq!(bound(&open("json", 1, false), &body(r#"{"a":1.10,"b":"x|y"}"#)), r#"{"json":{"a":1.10,"b":"x|y"}}"#);
     assert_eq!(bound(&open("", 1, false), &body("[1e400]")), "[[1e400]]");
-    assert_eq!(bound(&checked(WEATHER, 2, false), &body(r#"{"days":3,"place":"Rome"}"#)), r#"{"place":"Rome","days":3}"#);
+    assert_eq!(
+        bound(&checked(WEATHER, 2, false), &body(r#"{"days":3,"place":"Rome"}"#)),
+        r#"{"place":"Rome","days":3}"#
+    );
     assert_eq!(bound(&checked(WEATHER, 2, false), &body(r#"["Rome",3]"#)), r#"{"place":"Rome","days":3}"#);
     assert_eq!(bound(&open("", 2, false), &body("{not json|b")), r#"["{not json","b"]"#);
     assert_eq!(bound(&open("", 1, false), &body("[REPLY]hi[/REPLY]")), r#"["[REPLY]hi[/REPLY]"]"#);
@@ -137,7 +140,11 @@ fn text_takes_the_type_of_its_property_where_that_is_exact() {
     assert_eq!(bound(&row, &args(r#"{"place":"Rome","days":"12"}"#)), "args_invalid:/days:type");
     assert_eq!(bound(&row, &args(r#"{"place":"Rome","x":"12"}"#)), "args_invalid::additionalProperties");
     assert_eq!(bound(&row, &args(r#"["Rome",2]"#)), r#"{"place":"Rome","days":2}"#);
-    let either = checked(r#"{"properties":{"a":{"type":["integer","string"]},"b":{},"c":{"type":["integer","null"]}}}"#, 3, false);
+    let either = checked(
+        r#"{"properties":{"a":{"type":["integer","string"]},"b":{},"c":{"type":["integer","null"]}}}"#,
+        3,
+        false,
+    );
     assert_eq!(bound(&either, &body("12|12|null")), r#"{"a":"12","b":"12","c":null}"#);
     assert_eq!(bound(&either, &body(r#"x|{"k":1}|7"#)), r#"{"a":"x","b":{"k":1},"c":7}"#);
 }
@@ -183,7 +190,8 @@ fn positions_take_their_names_from_the_order_then_the_labels_then_the_properties
 fn one_set_has_one_text_however_it_was_sent() {
     let row = checked(WEATHER, 2, false);
     let text = bound(&row, &body("Rome|3"));
-    for sent in [args(r#"{"days":3,"place":"Rome"}"#), args(r#"["Rome",3]"#), args(r#"{"place":"R\u006fme","days":3}"#)] {
+    for sent in [args(r#"{"days":3,"place":"Rome"}"#), args(r#"["Rome",3]"#), args(r#"{"place":"R\u006fme","days":3}"#)]
+    {
         assert_eq!(bound(&row, &sent), text);
     }
     assert_ne!(bound(&row, &args(r#"["Rome",3.0]"#)), text);

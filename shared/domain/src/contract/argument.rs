@@ -21,7 +21,12 @@ pub(super) struct ArgumentDoc {
 pub(super) fn arguments(compiled: &Compiled) -> Vec<ArgumentDoc> {
     let signature = &compiled.signature;
     let uses = &signature.uses;
-    let places = if signature.schema.is_some() { signature.names.len() } else { signature.names.len().max(uses.highest) };
+    let places = match signature.schema {
+        Some(_) => signature.names.len(),
+        // passes on what it is given, and its writer says that it is given nothing
+        None if uses.optional && compiled.docstring.args == ArgsDoc::None => 0,
+        None => signature.names.len().max(uses.highest),
+    };
     (1..=places)
         .map(|n| {
             let named = signature.names.get(n - 1);
@@ -42,11 +47,14 @@ pub(super) fn arguments(compiled: &Compiled) -> Vec<ArgumentDoc> {
 }
 
 impl ArgumentDoc {
-    /// The argument in a contract; without a `meaning` where that stands elsewhere.
-    pub(super) fn to_json(&self, with_meaning: bool) -> Value {
+    /// The argument in a contract; without its type, which is always text, where there is no room, and without its
+    /// meaning where that stands elsewhere.
+    pub(super) fn to_json(&self, with_type: bool, with_meaning: bool) -> Value {
         let mut map = Map::new();
         map.insert("name".into(), json!(self.name));
-        map.insert("type".into(), json!("string"));
+        if with_type {
+            map.insert("type".into(), json!("string"));
+        }
         map.insert("required".into(), json!(self.required));
         if self.rest {
             map.insert("rest".into(), json!(true));

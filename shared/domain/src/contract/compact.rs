@@ -22,6 +22,7 @@ enum Left {
     Meanings,
     WhenToUse,
     Example,
+    Types,
 }
 
 /// The contract as a JSON object.
@@ -34,7 +35,7 @@ pub fn compact(rendered: &Rendered<'_>) -> Value {
         return whole;
     }
     let mut last = whole;
-    for left in [Left::Output, Left::Meanings, Left::WhenToUse, Left::Example] {
+    for left in [Left::Output, Left::Meanings, Left::WhenToUse, Left::Example, Left::Types] {
         last = at(rendered, left);
         if size(&last) <= MAX_COMPACT {
             break;
@@ -195,7 +196,8 @@ impl Inputs {
         let mut words = Map::new();
         let signature = &rendered.compiled.signature;
         let input = signature.schema.as_deref().map(|schema| shown(rendered, schema, "input", &mut words));
-        let output_schema = rendered.compiled.output_schema.as_deref().map(|schema| shown(rendered, schema, "output", &mut words));
+        let output_schema =
+            rendered.compiled.output_schema.as_deref().map(|schema| shown(rendered, schema, "output", &mut words));
         let members = match input {
             Some(schema) if signature.names.len() > 1 => {
                 vec![("schema", schema), ("order", json!(signature.names))]
@@ -203,8 +205,9 @@ impl Inputs {
             Some(schema) => vec![("schema", schema)],
             None => {
                 let with_meaning = left < Left::Meanings && !rendered.is_third_party();
+                let with_type = left < Left::Types;
                 let list = arguments(rendered.compiled);
-                vec![("arguments", list.iter().map(|argument| argument.to_json(with_meaning)).collect())]
+                vec![("arguments", list.iter().map(|argument| argument.to_json(with_type, with_meaning)).collect())]
             }
         };
         Inputs { members, output_schema, words }

@@ -3,7 +3,7 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
-use super::argument::arguments;
+use super::argument::{ArgumentDoc, arguments};
 use super::schema::placeholder;
 use crate::arguments::Sent;
 use crate::compile::{Compiled, Plan};
@@ -94,11 +94,12 @@ fn piped(values: &[Value]) -> String {
     texts.collect::<Vec<_>>().join("|")
 }
 
-/// `<name>|<name>`: every argument up to the last that is needed; all of them where none is said to be.
+/// `<name>|<name>`: every argument up to the last that is needed or, without a schema, named.
 fn placeholders(compiled: &Compiled) -> String {
     let arguments = arguments(compiled);
     let is_checked = compiled.signature.schema.is_some();
-    let needed = arguments.iter().rposition(|argument| argument.required || !is_checked).map_or(0, |last| last + 1);
+    let is_shown = |argument: &ArgumentDoc| argument.required || !(is_checked || argument.name.starts_with('$'));
+    let needed = arguments.iter().rposition(is_shown).map_or(0, |last| last + 1);
     let operation = match &compiled.plan {
         Plan::Http(plan) => plan.operations().first().map(|name| (*name).to_owned()),
         Plan::Fn(_) | Plan::Flow(_) | Plan::Agent(_) | Plan::Block => None,

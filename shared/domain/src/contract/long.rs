@@ -92,7 +92,8 @@ fn facts(rendered: &Rendered<'_>, text: &mut String) {
         definition.row_type, row.risk, row.effect
     );
     let inputs = Inputs::whole(rendered);
-    let members: Map<String, Value> = inputs.members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let members: Map<String, Value> =
+        inputs.members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let _ = writeln!(text, "- inputs: {}", code(&Value::Object(members).to_string()));
     let doc = &rendered.compiled.docstring;
     match doc.output.as_deref().map(clean) {
@@ -120,10 +121,14 @@ fn can(rendered: &Rendered<'_>, text: &mut String) {
 fn invocation(rendered: &Rendered<'_>, text: &mut String) {
     let key = rendered.key();
     let body = skeleton(rendered.definition(), rendered.compiled).to_string();
-    let _ = writeln!(text, "\n## Invocation, receipts, repair\n\n{}", block("http", &format!("POST /api/dispatch\n\n{body}")));
+    let _ = writeln!(
+        text,
+        "\n## Invocation, receipts, repair\n\n{}\n",
+        block("http", &format!("POST /api/dispatch\n\n{body}"))
+    );
     let answer = json!({"ok": true, "ran": true, "result": "…", "output": "…", "proof": {"invocation_id": "inv_…"}});
     let _ = writeln!(text, "- answer: {}", code(&answer.to_string()));
-    for each in [Move::Shape, Move::Confirm, Move::Receipt, Move::Repair, Move::Replay] {
+    for each in [Move::Confirm, Move::Receipt, Move::Repair, Move::Replay] {
         let _ = writeln!(text, "- {each}: {}", code(&each.address(key)));
     }
     let _ = writeln!(text, "- receipt for people: `GET /receipt/<invocation_id>`");
@@ -139,7 +144,8 @@ fn trouble_table(rendered: &Rendered<'_>, text: &mut String) {
 
 fn links(rendered: &Rendered<'_>, text: &mut String) {
     let key = rendered.key();
-    let _ = writeln!(text, "\n## More\n\n- row: `GET /api/directory/{key}`\n- history: `GET /api/directory/{key}/history`");
+    let _ =
+        writeln!(text, "\n## More\n\n- row: `GET /api/directory/{key}`\n- history: `GET /api/directory/{key}/history`");
     let _ = writeln!(text, "- receipts: `GET /api/invocations?key={key}`");
     if let Some(category) = rendered.definition().category.as_deref() {
         let category: String = url::form_urlencoded::byte_serialize(category.as_bytes()).collect();

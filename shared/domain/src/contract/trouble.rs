@@ -68,7 +68,7 @@ fn gate(rendered: &Rendered<'_>) -> Option<Trouble> {
         (Risk::High, Caller::Owner | Caller::Principal(_)) => trouble(
             "`owner_gate_required`",
             "the row is sensitive: the owner makes the call",
-            Move::Shape.address(key),
+            Move::Invoke.address(key),
         ),
         (Risk::Low, Caller::Owner | Caller::Principal(_)) => trouble(
             format!("`forbidden`, needs `invoke:{key}`"),
@@ -167,9 +167,21 @@ fn function(rendered: &Rendered<'_>, plan: &FnPlan) -> Trouble {
 fn flow() -> [Trouble; 3] {
     let receipt = "GET /api/dispatch?receipt=<invocation_id>";
     [
-        trouble("`ERR:flow:<code>`, a step failed", "`error.where` names the step: read its own receipt and contract", receipt),
-        trouble("`ERR:flow:bad_step:<text>`", "a step has no row or no `KEY: arguments` form: correct the flow", receipt),
-        trouble("`runner_not_available:flow`", "the executor that answered runs no flows: call one that does", "POST /api/dispatch"),
+        trouble(
+            "`ERR:flow:<code>`, a step failed",
+            "`error.where` names the step: read its own receipt and contract",
+            receipt,
+        ),
+        trouble(
+            "`ERR:flow:bad_step:<text>`",
+            "a step has no row or no `KEY: arguments` form: correct the flow",
+            receipt,
+        ),
+        trouble(
+            "`runner_not_available:flow`",
+            "the executor that answered runs no flows: call one that does",
+            "POST /api/dispatch",
+        ),
     ]
 }
 
@@ -177,8 +189,16 @@ fn agent() -> [Trouble; 3] {
     let receipt = "GET /api/dispatch?receipt=<invocation_id>";
     [
         trouble("`ERR:agent:<code>`", "the model's provider failed or refused: the receipt says which", receipt),
-        trouble("the loop, depth or cost limit was reached", "ask for less in one call, or raise the row's limits", receipt),
-        trouble("`runner_not_available:agent`", "the executor that answered runs no agents: call one that does", "POST /api/dispatch"),
+        trouble(
+            "the loop, depth or cost limit was reached",
+            "ask for less in one call, or raise the row's limits",
+            receipt,
+        ),
+        trouble(
+            "`runner_not_available:agent`",
+            "the executor that answered runs no agents: call one that does",
+            "POST /api/dispatch",
+        ),
     ]
 }
 

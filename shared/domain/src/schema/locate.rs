@@ -1,5 +1,7 @@
 //! Finding one's way in a schema: references inside it, the subschemas that judge the same value, what a property is.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::PropertyType;
@@ -41,6 +43,16 @@ pub(super) fn has_references(document: &Value) -> bool {
         found |= schema.get("$ref").is_some() || schema.get("$dynamicRef").is_some();
     });
     found
+}
+
+/// How many patterns there are to compile.
+pub(super) fn patterns(document: &Value) -> usize {
+    let mut count = 0;
+    each_schema(document, false, &mut |schema, _| {
+        count += usize::from(schema.get("pattern").is_some());
+        count += schema.get("patternProperties").and_then(Value::as_object).map_or(0, |patterns| patterns.len());
+    });
+    count
 }
 
 fn each_schema(value: &Value, is_map: bool, seen: &mut dyn FnMut(&Value, bool)) {
@@ -105,38 +117,34 @@ pub(super) fn in_place<'a>(document: &'a Value, schema: &'a Value) -> Vec<&'a Va
     found
 }
 
-/// The root and all subschemas that judge the same value, each once, nearest first.
+/// A schema and all subschemas that judge the same value, each once, nearest first.
 fn judges<'a>(document: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
+    let mut seen: HashSet<*const Value> = HashSet::from([std::ptr::from_ref(schema)]);
     let mut all: Vec<&Value> = vec![schema];
     let mut next = 0;
     while next < all.len() {
-        for judge in in_place(document, all[next]) {
-            if !all.iter().any(|known| std::ptr::eq(*known, judge)) {
-                all.push(judge);
-            }
-        }
+        let further = in_place(document, all[next]).into_iter().filter(|judge| seen.insert(std::ptr::from_ref(*judge)));
+        all.extend(further.collect::<Vec<_>>());
         next += 1;
     }
     all
 }
 
-/// The names of the root's properties.
-pub(super) fn properties(document: &Value) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
+/// The root's properties by name, each with the schema nearest to the root, a chain of bare references followed.
+pub(super) fn properties(document: &Value) -> Vec<(&str, &Value)> {
+    let mut seen = HashSet::new();
+    let mut found = Vec::new();
     for judge in judges(document, document) {
-        for name in judge.get("properties").and_then(Value::as_object).into_iter().flat_map(|map| map.keys()) {
-            if !names.contains(name) {
-                names.push(name.clone());
+        for (name, schema) in judge.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            if seen.insert(name.as_str()) {
+                found.push((name.as_str(), referred(document, schema)));
             }
         }
     }
-    names
+    found
 }
 
-/// The schema of one of the root's properties, a chain of bare references followed.
-pub(super) fn property<'a>(document: &'a Value, name: &str) -> Option<&'a Value> {
-    let mut schema =
-        judges(document, document).into_iter().find_map(|judge| judge.get("properties").and_then(|map| map.get(name)))?;
+fn referred<'a>(document: &'a Value, mut schema: &'a Value) -> &'a Value {
     for _ in 0..MAX_HOPS {
         let is_bare = schema.get("type").is_none();
         match schema.get("$ref").and_then(Value::as_str).and_then(|reference| resolve(document, reference)) {
@@ -144,7 +152,7 @@ pub(super) fn property<'a>(document: &'a Value, name: &str) -> Option<&'a Value>
             Some(_) | None => break,
         }
     }
-    Some(schema)
+    schema
 }
 
 /// The types that a schema names, by `type`, by the values of `enum` and `const`, or by its alternatives.

@@ -6,6 +6,8 @@ mod refusal;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 
@@ -20,6 +22,8 @@ pub const MAX_DEPTH: usize = 64;
 const MAX_BACKTRACKS: usize = 100_000;
 /// The largest compiled pattern, in bytes.
 const MAX_PATTERN: usize = 1024 * 1024;
+/// The most patterns of one schema.
+const MAX_PATTERNS: usize = 128;
 
 /// A compiled schema. Built once a row version and shared.
 #[derive(Debug)]
@@ -27,9 +31,17 @@ pub struct Schema {
     document: Value,
     validator: Validator,
     properties: Vec<String>,
+    described: HashMap<String, Described>,
     required: Vec<String>,
     order: Option<Vec<String>>,
     has_references: bool,
+}
+
+/// What a call needs to know of one property.
+#[derive(Debug)]
+struct Described {
+    types: Vec<PropertyType>,
+    list_style: ListStyle,
 }
 
 /// How a list argument is written into a query or a form.
@@ -59,6 +71,9 @@ impl Schema {
         json::check_depth(text, MAX_DEPTH).map_err(|problem| format!("the schema cannot be read: {problem}"))?;
         let document = json::value(text).map_err(|problem| format!("the schema cannot be read: {problem}"))?;
         locate::refuse_foreign(&document)?;
+        if locate::patterns(&document) > MAX_PATTERNS {
+            return Err(format!("the schema has more than {MAX_PATTERNS} patterns"));
+        }
         let patterns = PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKS).size_limit(MAX_PATTERN);
         let validator = jsonschema::options()
             .with_draft(Draft::Draft202012)
@@ -66,9 +81,12 @@ impl Schema {
             .with_pattern_options(patterns)
             .build(&document)
             .map_err(|error| refusal::of_schema(&error))?;
-        let properties = locate::properties(&document);
+        let found = locate::properties(&document);
+        let properties: Vec<String> = found.iter().map(|(name, _)| (*name).to_owned()).collect();
         let order = arg_order(&document, &properties)?;
+        let describe = |schema| Described { types: locate::types(&document, schema), list_style: list_style(schema) };
         Ok(Schema {
+            described: found.into_iter().map(|(name, schema)| (name.to_owned(), describe(schema))).collect(),
             required: strings(&document["required"]),
             has_references: locate::has_references(&document),
             properties,
@@ -81,16 +99,13 @@ impl Schema {
     /// Whether the value is one that the schema takes.
     ///
     /// # Errors
-    /// `args_invalid:<json-pointer>:<keyword>` for the first rule that is broken, in the order of the schema, with
-    /// `pointer`, `keyword` and `expected`. The value itself is never repeated.
+    /// `args_invalid:<json-pointer>:<keyword>` for the first rule that is broken, in an order that is the same every
+    /// time, with `pointer`, `keyword` and `expected`. The value itself is never repeated.
     pub fn check(&self, value: &Value) -> Result<()> {
         if self.has_references {
             budget::check(&self.document, value)?;
         }
-        match self.validator.iter_errors(value).next() {
-            None => Ok(()),
-            Some(error) => Err(refusal::of_value(&error)),
-        }
+        self.validator.validate(value).map_err(|error| refusal::of_value(&error))
     }
 
     /// The schema as it was written.
@@ -120,12 +135,12 @@ impl Schema {
 
     /// The schema of a property, references followed.
     pub fn property(&self, name: &str) -> Option<&Value> {
-        locate::property(&self.document, name)
+        locate::properties(&self.document).into_iter().find(|(known, _)| *known == name).map(|(_, schema)| schema)
     }
 
     /// The kinds of value that a property may have; empty where the schema leaves it open.
-    pub fn property_type(&self, name: &str) -> Vec<PropertyType> {
-        self.property(name).map(|schema| locate::types(&self.document, schema)).unwrap_or_default()
+    pub fn property_type(&self, name: &str) -> &[PropertyType] {
+        self.described.get(name).map(|property| property.types.as_slice()).unwrap_or_default()
     }
 
     /// Whether the root takes properties that it does not name.
@@ -137,22 +152,13 @@ impl Schema {
     /// Whether the root says something about a property: by its name, by a pattern, or by a rule for all others.
     pub fn knows(&self, name: &str) -> bool {
         let speaks = |keyword: &str| self.document.get(keyword).is_some_and(Value::is_object);
-        self.properties.iter().any(|property| property == name)
+        self.described.contains_key(name)
             || ["patternProperties", "additionalProperties", "unevaluatedProperties"].into_iter().any(speaks)
     }
 
     /// The list style that a property declares (`x-style` or `style`, `x-explode` or `explode`, as in OpenAPI).
     pub fn list_style(&self, name: &str) -> ListStyle {
-        let property = self.property(name);
-        let either = |a: &str, b: &str| property.and_then(|p| p.get(a).or_else(|| p.get(b)));
-        let explode = either("x-explode", "explode").and_then(Value::as_bool);
-        match (either("x-style", "style").and_then(Value::as_str), explode) {
-            (_, Some(true)) => ListStyle::Repeated,
-            (Some("spaceDelimited"), _) => ListStyle::Spaces,
-            (Some("pipeDelimited"), _) => ListStyle::Pipes,
-            (Some(_) | None, Some(false)) => ListStyle::Commas,
-            (Some(_) | None, None) => ListStyle::Repeated,
-        }
+        self.described.get(name).map(|property| property.list_style).unwrap_or_default()
     }
 }
 
@@ -200,6 +206,18 @@ impl PropertyType {
             PropertyType::Array => kind == JsonKind::Array,
             PropertyType::Object => kind == JsonKind::Object,
         }
+    }
+}
+
+fn list_style(property: &Value) -> ListStyle {
+    let either = |a: &str, b: &str| property.get(a).or_else(|| property.get(b));
+    let explode = either("x-explode", "explode").and_then(Value::as_bool);
+    match (either("x-style", "style").and_then(Value::as_str), explode) {
+        (_, Some(true)) => ListStyle::Repeated,
+        (Some("spaceDelimited"), _) => ListStyle::Spaces,
+        (Some("pipeDelimited"), _) => ListStyle::Pipes,
+        (Some(_) | None, Some(false)) => ListStyle::Commas,
+        (Some(_) | None, None) => ListStyle::Repeated,
     }
 }
 

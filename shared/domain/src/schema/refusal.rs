@@ -81,8 +81,7 @@ fn named(names: &[String]) -> String {
 }
 
 fn cut(text: &str) -> String {
-    let mut shown: String =
-        text.chars().take(MAX_SHOWN).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let mut shown: String = text.chars().take(MAX_SHOWN).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     if text.chars().nth(MAX_SHOWN).is_some() {
         shown.push('…');
     }

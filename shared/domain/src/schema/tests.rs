@@ -17,7 +17,11 @@ fn a_refusal_names_the_place_the_keyword_and_what_was_expected() {
         (r#"{"age":"x"}"#, "args_invalid:/age:type", "`/age` must be of type integer"),
         (r#"{"age":-1}"#, "args_invalid:/age:minimum", "`/age` must be at least 0"),
         (r#"{}"#, "args_invalid::required", "the argument set lacks the property `age`"),
-        (r#"{"age":1,"b":2}"#, "args_invalid::additionalProperties", "the argument set has the property `b` that the row does not take"),
+        (
+            r#"{"age":1,"b":2}"#,
+            "args_invalid::additionalProperties",
+            "the argument set has the property `b` that the row does not take",
+        ),
         (r#"{"age":1,"unit":"secret"}"#, "args_invalid:/unit:enum", r#"`/unit` must be one of ["c","f"]"#),
         (r#"[]"#, "args_invalid::type", "the argument set must be of type object"),
     ] {
@@ -82,7 +86,9 @@ fn what_is_no_schema_or_reaches_outside_is_refused() {
 
 #[test]
 fn no_check_takes_exponential_time() {
-    let links: String = (0..60).map(|i| format!(r##""a{i}":{{"allOf":[{{"$ref":"#/$defs/a{n}"}},{{"$ref":"#/$defs/a{n}"}}]}},"##, n = i + 1)).collect();
+    let links: String = (0..60)
+        .map(|i| format!(r##""a{i}":{{"allOf":[{{"$ref":"#/$defs/a{n}"}},{{"$ref":"#/$defs/a{n}"}}]}},"##, n = i + 1))
+        .collect();
     let wide = format!(r##"{{"$ref":"#/$defs/a0","$defs":{{{links}"a60":{{}}}}}}"##);
     assert_eq!(refused(&wide, "{}").0, "args_invalid::$ref");
     let twice = r##"{"properties":{"a":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}}"##;
@@ -92,6 +98,15 @@ fn no_check_takes_exponential_time() {
     let tree = r##"{"properties":{"left":{"$ref":"#"},"right":{"$ref":"#"}}}"##;
     let deep = format!("{}1{}", r#"{"left":"#.repeat(100), "}".repeat(100));
     assert!(schema(tree).check(&json::value(&deep).unwrap()).is_ok());
+    let chain: String = (0..1500).map(|i| format!(r##""a{i}":{{"$ref":"#/$defs/a{}"}},"##, i + 1)).collect();
+    let long =
+        format!(r##"{{"$ref":"#/$defs/a0","$defs":{{{chain}"a1500":{{"properties":{{"a":{{"$ref":"#"}}}}}}}}}}"##);
+    assert_eq!(refused(&long, &nested(100)).0, "args_invalid::$ref");
+    let numbers = r##"{"items":{"$ref":"#/$defs/n"},"$defs":{"n":{"type":"integer"}}}"##;
+    let many = format!("[{}]", vec!["1"; 300_000].join(","));
+    assert!(schema(numbers).check(&json::value(&many).unwrap()).is_ok());
+    let patterns: String = (0..129).map(|i| format!(r#","p{i}":{{"pattern":"a{i}"}}"#)).collect();
+    assert!(Schema::parse(&format!(r#"{{"properties":{{"x":{{}}{patterns}}}}}"#)).unwrap_err().contains("patterns"));
     let bomb = r#"{"properties":{"a":{"pattern":"^(?=a)(a|aa)+\\1$"}}}"#;
     assert_eq!(refused(bomb, &format!(r#"{{"a":"{}!"}}"#, "a".repeat(60))).0, "args_invalid:/a:pattern");
 }

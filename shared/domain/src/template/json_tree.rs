@@ -151,7 +151,8 @@ impl<'t> Reader<'t> {
 
     fn literal(&mut self) -> Result<Node, BadTemplate> {
         let rest = &self.text[self.at..];
-        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))).unwrap_or(rest.len());
+        let end =
+            rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))).unwrap_or(rest.len());
         let word = &rest[..end];
         if word.is_empty() || json::check(word).is_err() {
             return Err(self.wrong("a value"));

@@ -60,11 +60,12 @@ impl<'a> Scope<'a> {
                 let name = (*name).to_owned();
                 Ok(Some(if *spread { Slot::Spread(name) } else { Slot::Name(name) }))
             }
-            Mark::Braced { name, .. } => Err(BadTemplate::new(place, format!("no argument is named `{}`", shown(name)))
-                .fix(match self.names {
+            Mark::Braced { name, .. } => {
+                Err(BadTemplate::new(place, format!("no argument is named `{}`", shown(name))).fix(match self.names {
                     [] => "name the arguments in ARGS or in the input schema".to_owned(),
                     names => format!("use one of: {}", names.join(", ")),
-                })),
+                }))
+            }
             Mark::Word(name) => match self.variables.get(*name) {
                 Some(value) => Ok(Some(Slot::Variable((*name).to_owned(), Argument::untyped(value.clone())))),
                 None => Err(BadTemplate::new(place, format!("nothing can fill `${}`", shown(name))).fix(format!(

@@ -63,8 +63,14 @@ fn each_refusal_names_its_place() {
 #[test]
 fn arguments_stand_in_json_by_the_place_they_land_in() {
     let template = r#"{"s":"<$1>","v":$1,"list":[ $2 , "$$5" ],"n":1.10}"#;
-    assert_eq!(fill(template, "", &texts(&["a\"b\\\n", "12"])), r#"{"s":"<a\"b\\\n>","v":"a\"b\\\n","list":[12,"$5"],"n":1.10}"#);
-    assert_eq!(fill(template, "", &texts(&[r#"{"k": 1e400}"#, "true"])), r#"{"s":"<{\"k\": 1e400}>","v":{"k": 1e400},"list":[true,"$5"],"n":1.10}"#);
+    assert_eq!(
+        fill(template, "", &texts(&["a\"b\\\n", "12"])),
+        r#"{"s":"<a\"b\\\n>","v":"a\"b\\\n","list":[12,"$5"],"n":1.10}"#
+    );
+    assert_eq!(
+        fill(template, "", &texts(&[r#"{"k": 1e400}"#, "true"])),
+        r#"{"s":"<{\"k\": 1e400}>","v":{"k": 1e400},"list":[true,"$5"],"n":1.10}"#
+    );
     assert_eq!(fill(template, "", &texts(&[r#""q""#, "x"])), r#"{"s":"<\"q\">","v":"q","list":["x","$5"],"n":1.10}"#);
     assert_eq!(fill(r#"{"a":$1}"#, "a", &typed(&[("a", r#""12""#)])), r#"{"a":"12"}"#);
     assert_eq!(fill(r#"{"a":$1}"#, "a", &typed(&[("a", "-0")])), r#"{"a":-0}"#);
@@ -99,13 +105,19 @@ fn a_form_is_urlencoded() {
     assert_eq!(filled.media_type, "application/x-www-form-urlencoded");
     assert_eq!(String::from_utf8(filled.bytes).unwrap(), "a=1+%26%3D%2B%C3%BC&fixed=x+y");
     assert_eq!(fill("form:a=$1", "a", &typed(&[("a", "[1,2]")])), "a=1&a=2");
-    assert_eq!(fill("form:To=$1&Body=${text}", "to text", &typed(&[("to", r#""+1""#), ("text", r#""a|b""#)])), "To=%2B1&Body=a%7Cb");
+    assert_eq!(
+        fill("form:To=$1&Body=${text}", "to text", &typed(&[("to", r#""+1""#), ("text", r#""a|b""#)])),
+        "To=%2B1&Body=a%7Cb"
+    );
 }
 
 #[test]
 fn text_goes_out_only_with_a_declared_type() {
     let filled = compile("text/csv; header=present:\na,$1\n", "").unwrap().fill(&texts(&["x\ny"])).unwrap().unwrap();
-    assert_eq!((filled.media_type.as_str(), filled.bytes.as_slice()), ("text/csv; header=present", b"a,x\ny\n".as_slice()));
+    assert_eq!(
+        (filled.media_type.as_str(), filled.bytes.as_slice()),
+        ("text/csv; header=present", b"a,x\ny\n".as_slice())
+    );
     assert_eq!(fill("text/plain:$$5 for $1", "", &texts(&["{}"])), "$5 for {}");
     assert_eq!(fill("text/plain:$1", "", &texts(&["a\0b"])), "argument_refused:$1:control_character");
 }
@@ -143,10 +155,10 @@ proptest! {
         text in r#"(form:|text/plain:)?[\[\]{}",:\\ua0-9 $+.=&é\n-]{0,30}"#,
     ) {
         if let Ok(template) = compile(&text, "") {
-            if let Ok(Some(body)) = template.fill(&texts(&["x", "{}"])) {
-                if body.media_type == "application/json" {
-                    prop_assert!(json::check(std::str::from_utf8(&body.bytes).unwrap()).is_ok());
-                }
+            if let Ok(Some(body)) = template.fill(&texts(&["x", "{}"]))
+                && body.media_type == "application/json"
+            {
+                prop_assert!(json::check(std::str::from_utf8(&body.bytes).unwrap()).is_ok());
             }
             let _ = template.fill(&Bound::default());
         }

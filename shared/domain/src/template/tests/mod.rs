@@ -34,7 +34,9 @@ fn typed(pairs: &[(&str, &str)]) -> Bound {
 #[test]
 fn a_header_value_is_visible_ascii() {
     assert_eq!(header_value("Bearer a b~"), Ok(()));
-    for (bad, rule) in [("a\r\nb", "control_character"), ("a\0", "control_character"), ("\t", "control_character"), ("é", "not_ascii")] {
+    for (bad, rule) in
+        [("a\r\nb", "control_character"), ("a\0", "control_character"), ("\t", "control_character"), ("é", "not_ascii")]
+    {
         assert_eq!(header_value(bad), Err(rule));
     }
     assert_eq!(header_value(&"a".repeat(4097)), Err("too_long"));
@@ -66,10 +68,13 @@ fn what_begins_no_slot_is_text() {
     let scope = Scope::new(&names, &variables);
     let shape = |text: &str| {
         let pieces = scope.pieces(text, "here").unwrap();
-        pieces.iter().map(|piece| match piece {
-            Piece::Literal(text) => text.clone(),
-            Piece::Slot(slot) => format!("<{}{}>", slot.label(), if slot.spans() { "+" } else { "" }),
-        }).collect::<String>()
+        pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::Literal(text) => text.clone(),
+                Piece::Slot(slot) => format!("<{}{}>", slot.label(), if slot.spans() { "+" } else { "" }),
+            })
+            .collect::<String>()
     };
     assert_eq!(shape("$.id $$5.00 $$A $- $$$1 $"), "$.id $5.00 $A $- $<$1> $");
     assert_eq!(shape("$1+$2+ ${a}${+x.y}$REGION$LIMIT"), "<$1+><$2+> <a><x.y+><$REGION><$LIMIT>");
@@ -87,7 +92,10 @@ fn a_list_gives_a_functions_arguments() {
     assert_eq!(fill("", &texts(&[])).unwrap(), "");
     assert_eq!(fill("", &texts(&["x"])).unwrap(), r#""x""#);
     assert_eq!(fill(r#"["$1","$2",${c}]"#, &typed(&[("a", "1"), ("b", "-"), ("c", "-")])).unwrap(), r#""1""#);
-    assert_eq!(fill(r#"["$1","$2","$3"]"#, &typed(&[("a", "1"), ("b", "-"), ("c", "2")])).unwrap_err(), "missing_argument:$2");
+    assert_eq!(
+        fill(r#"["$1","$2","$3"]"#, &typed(&[("a", "1"), ("b", "-"), ("c", "2")])).unwrap_err(),
+        "missing_argument:$2"
+    );
     assert_eq!(list(r#"{"a":"$1"}"#).unwrap_err().why, "the template is not a list");
     assert!(list("[1,").unwrap_err().fix.unwrap().contains("JSON list"));
     let uses = list(r#"["$2","$1+","${c}"]"#).unwrap().slot_use();

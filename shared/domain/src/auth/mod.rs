@@ -1,20 +1,14 @@
 //! The form of a row's credential and the names of its secrets. No value is ever here: what a row holds is a name, and
 //! a refusal never repeats what was written, in case somebody wrote a value.
 
+mod header;
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashSet;
 
 use data_encoding::BASE64;
 
-use crate::json::{self, JsonKind};
-use crate::template::header_value;
-
-/// Header names that a row may not set: they steer the connection or the framing, or are set for every request.
-const RESERVED_HEADERS: &[&str] = &[
-    "connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "proxy-authenticate",
-    "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
-];
-/// The most headers of one row.
-const MAX_HEADERS: usize = 32;
 /// The longest header or parameter name, in bytes.
 const MAX_NAME: usize = 128;
 /// The parameter of `query:NAME`.
@@ -78,7 +72,7 @@ pub enum BadAuth {
 /// What a credential adds to a request. Its values are secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Headers, names as the row writes them. The sender checks the values by [`header_value`].
+    /// Headers, names as the row writes them. The sender checks the values by [`crate::template::header_value`].
     pub headers: Vec<(String, String)>,
     /// Query parameters, not yet encoded.
     pub query: Vec<(String, String)>,
@@ -109,7 +103,7 @@ impl Auth {
             "bearer" => Ok(Auth::Bearer(secret_name("bearer", rest)?)),
             "oauth" => Ok(Auth::Oauth(secret_name("oauth", rest)?)),
             "basic" => basic(rest),
-            "headers" => headers(rest),
+            "headers" => header::parse(rest),
             "query" => query(rest),
             other => Err(BadAuth::UnknownPrefix(harmless(other))),
         }
@@ -217,161 +211,8 @@ fn query(rest: &str) -> Result<Auth, BadAuth> {
     Ok(Auth::Query { param: param.to_owned(), secret: secret_name("query", secret)? })
 }
 
-fn headers(rest: &str) -> Result<Auth, BadAuth> {
-    let members = json::object(rest)
-        .map_err(|problem| malformed("headers", format!("after the colon stands a JSON object of strings: {problem}")))?;
-    if members.is_empty() || members.len() > MAX_HEADERS {
-        return Err(malformed("headers", format!("it has {} headers, not 1 to {MAX_HEADERS}", members.len())));
-    }
-    let mut seen = HashSet::new();
-    let mut headers = Vec::new();
-    for (name, raw) in members {
-        check_header_name(&name)?;
-        if !seen.insert(name.to_ascii_lowercase()) {
-            return Err(malformed("headers", "a header stands twice"));
-        }
-        let value = match json::kind(raw.get()) {
-            JsonKind::String => json::unescape(raw.get()).map_err(|problem| malformed("headers", problem.to_string()))?,
-            JsonKind::Object | JsonKind::Array | JsonKind::Number | JsonKind::Boolean | JsonKind::Null => {
-                return Err(malformed("headers", "a header's value is no string"));
-            }
-        };
-        headers.push((name, pieces(&value)?));
-    }
-    Ok(Auth::Headers(headers))
-}
-
-fn check_header_name(name: &str) -> Result<(), BadAuth> {
-    let is_token_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_token_byte) {
-        return Err(malformed("headers", "a header's name holds a character that no name has"));
-    }
-    if RESERVED_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
-        return Err(malformed("headers", format!("a row may not set the header `{name}`")));
-    }
-    Ok(())
-}
-
-/// A header's value: `$NAME` and `${NAME}` are secrets, `$$` is a `$`, and so is a `$` that begins no name.
-fn pieces(value: &str) -> Result<Vec<AuthPiece>, BadAuth> {
-    let mut pieces = Vec::new();
-    let mut literal = String::new();
-    let mut rest = value;
-    while let Some(at) = rest.find('$') {
-        literal.push_str(&rest[..at]);
-        let after = &rest[at + 1..];
-        let word = after.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
-        let (name, length) = match after.bytes().next() {
-            Some(b'{') => {
-                let end = after.find('}').ok_or_else(|| malformed("headers", "`${` is not closed"))?;
-                (&after[1..end], end + 1)
-            }
-            Some(first) if first.is_ascii_alphabetic() || first == b'_' => (&after[..word], word),
-            other => {
-                literal.push('$');
-                rest = &after[usize::from(other == Some(b'$'))..];
-                continue;
-            }
-        };
-        let name = secret_name("headers", name)?;
-        if !literal.is_empty() {
-            pieces.push(AuthPiece::Literal(std::mem::take(&mut literal)));
-        }
-        pieces.push(AuthPiece::Secret(name));
-        rest = &after[length..];
-    }
-    literal.push_str(rest);
-    if !literal.is_empty() {
-        pieces.push(AuthPiece::Literal(literal));
-    }
-    for piece in &pieces {
-        match piece {
-            AuthPiece::Literal(text) => header_value(text)
-                .map_err(|rule| malformed("headers", format!("a header's value breaks the rule `{rule}`")))?,
-            AuthPiece::Secret(_) => {}
-        }
-    }
-    Ok(pieces)
-}
-
 /// A word that is short and plain enough to be no secret; anything else is not repeated.
 fn harmless(word: &str) -> String {
     let is_plain = word.len() <= 16 && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
     if is_plain { word.to_owned() } else { "?".to_owned() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn applied(text: &str) -> Applied {
-        Auth::parse(text).unwrap().apply(|name| Ok::<_, ()>(format!("<{name}>"))).unwrap()
-    }
-
-    fn header(text: &str) -> String {
-        let headers = applied(text).headers;
-        headers.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("; ")
-    }
-
-    #[test]
-    fn each_form_adds_what_it_says() {
-        assert_eq!(applied(""), Applied::default());
-        assert_eq!(header("bearer:TOKEN"), "Authorization: Bearer <TOKEN>");
-        assert_eq!(header("oauth:O"), "Authorization: Bearer <O>");
-        assert_eq!(header("basic:KEY"), format!("Authorization: Basic {}", BASE64.encode(b"<KEY>:")));
-        assert_eq!(header("basic:U:P"), format!("Authorization: Basic {}", BASE64.encode(b"<U>:<P>")));
-        assert_eq!(
-            header(r#"headers:{"Authorization":"Token $A-${B}c","Accept":"a/b","X-Cost":"$$5 $ $"}"#),
-            "Authorization: Token <A>-<B>c; Accept: a/b; X-Cost: $5 $ $"
-        );
-        assert_eq!(applied("query:key=K").query, [("key".to_owned(), "<K>".to_owned())]);
-        assert_eq!(applied("query:K").query, [("access_token".to_owned(), "<K>".to_owned())]);
-        assert_eq!(format!("{:?}", applied("bearer:TOKEN")), r#"Applied { headers: ["Authorization"], query: [], .. }"#);
-    }
-
-    #[test]
-    fn names_and_forms_are_known_without_values() {
-        let auth = Auth::parse(r#"headers:{"A":"$X $Y","B":"${X}"}"#).unwrap();
-        assert_eq!((auth.form(), auth.secret_names()), ("headers", vec!["X".to_owned(), "Y".to_owned()]));
-        assert_eq!(Auth::parse(" ").unwrap().form(), "none");
-        assert!(Auth::parse("bearer:A").unwrap().apply(|_| Err::<String, _>("gone")).is_err());
-    }
-
-    #[test]
-    fn what_is_no_form_is_refused_and_never_repeated() {
-        for (text, error) in [
-            ("magic:NAME", "unknown_prefix:magic"),
-            ("none", "unknown_prefix:none"),
-            ("sk-live-51Habcdef", "unknown_prefix:?"),
-            ("Bearer:NAME", "unknown_prefix:?"),
-        ] {
-            assert_eq!(Auth::parse(text).unwrap_err().to_string(), error);
-        }
-        let long = format!("bearer:{}", "A".repeat(129));
-        for bad in [
-            "bearer", "bearer:", "bearer:sk-live", "bearer:A:B", "bearer: A", "basic:", "basic:A:", "basic:A:B:C", "query:=A",
-            "query:a b=A", "query:a=", "headers:", "headers:[]", "headers:{}", r#"headers:{"A":1}"#, r#"headers:{"A b":"x"}"#,
-            r#"headers:{"Host":"x"}"#, r#"headers:{"transfer-Encoding":"x"}"#, r#"headers:{"A":"x\r\nB: y"}"#,
-            r#"headers:{"A":"x","a":"y"}"#, r#"headers:{"A":"é"}"#, r#"headers:{"A":"${"}"#, r#"headers:{"A":"${a-b}"}"#, &long,
-        ] {
-            let error = Auth::parse(bad).unwrap_err();
-            assert!(matches!(error, BadAuth::Malformed { .. }), "{bad}: {error}");
-            assert!(!error.to_string().contains("sk-live"));
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn nothing_panics_and_names_are_names(
-            text in r#"(bearer|basic|query|headers|oauth|x)?:?[A-Za-z$\{\}":=, \\u{e9}-]{0,30}"#,
-            value in r"[$\{\}A-Z{}$ é]{0,20}",
-        ) {
-            for text in [text, format!("headers:{{\"A\":{}}}", json::quote(&value))] {
-                if let Ok(auth) = Auth::parse(&text) {
-                    prop_assert!(auth.secret_names().iter().all(|name| is_secret_name(name)));
-                }
-            }
-        }
-    }
 }

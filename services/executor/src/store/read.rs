@@ -1,0 +1,85 @@
+//! Read mode in SQL: calls that ran already, with intent and result in one batch.
+
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::commit::Candidate;
+use super::finish::{Finished, output_bytes, parts};
+
+macro_rules! column {
+    ($rows:expr, $field:expr) => {
+        &$rows.iter().map($field).collect::<Vec<_>>()[..]
+    };
+}
+
+/// Writes the invocations, both events of each, and what is kept of them.
+pub async fn write(pool: &PgPool, group: &[(Candidate, Finished)]) -> sqlx::Result<()> {
+    let mut transaction = pool.begin().await?;
+    sqlx::query!(
+        "with call as (
+             select * from unnest(
+                 $1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::text[], $6::text[], $7::bigint[], $8::text[],
+                 $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::uuid[], $15::text[],
+                 $16::timestamptz[], $17::text[], $18::bytea[], $19::bytea[], $20::text[], $21::timestamptz[],
+                 $22::bool[], $23::bool[], $24::text[], $25::text[], $26::bool[], $27::text[], $28::int[],
+                 $29::bigint[], $30::bool[], $31::text[]
+             ) as c (id, caller, actor, argument_hash, key, type, row_revision, contract_hash, text_hash, effect, risk,
+                     runner, pool, executor, trace, started_at, warnings, nonce, input, intent, finished_at, ok,
+                     material, code, message, retryable, failed_at, upstream_status, output_bytes, truncated, result)
+         ), written as (
+             insert into invocation (
+                 id, caller, actor, argument_hash, key, type, row_revision, contract_hash, text_hash, effect, risk,
+                 runner, pool, mode, state, executor, lease_until, trace, started_at, warnings, finished_at, ok,
+                 material, code, message, retryable, failed_at, upstream_status, output_bytes, truncated)
+             select id, caller, actor, argument_hash, key, type, row_revision, contract_hash, text_hash, effect, risk,
+                    runner, pool, 'read', 'done', executor, finished_at, trace, started_at,
+                    string_to_array(warnings, E'\\n'), finished_at, ok, material, code, message, retryable, failed_at,
+                    upstream_status, output_bytes, truncated
+             from call
+         ), kept as (
+             insert into payload (invocation, part, nonce, bytes, media_type)
+             select id, 'input', nonce, input, 'application/json' from call
+         )
+         insert into event (at, kind, invocation, key, actor, body)
+         select started_at, 'intent', id, key, actor, intent from call
+         union all
+         select finished_at, 'result', id, key, actor, result from call",
+        column!(group, |(c, _)| c.id.0),
+        column!(group, |(c, _)| c.caller.clone()),
+        column!(group, |(c, _)| c.actor.clone()),
+        column!(group, |(c, _)| c.argument_hash.clone()),
+        column!(group, |(c, _)| c.key.clone()),
+        column!(group, |(c, _)| c.row_type.to_owned()),
+        column!(group, |(c, _)| c.row_revision),
+        column!(group, |(c, _)| c.contract_hash.clone()),
+        column!(group, |(c, _)| c.text_hash.clone()),
+        column!(group, |(c, _)| c.effect.to_owned()),
+        column!(group, |(c, _)| c.risk.to_owned()),
+        column!(group, |(c, _)| c.runner.to_owned()),
+        column!(group, |(c, _)| c.pool.clone()),
+        column!(group, |(c, _)| c.executor),
+        column!(group, |(c, _)| c.trace.clone()),
+        column!(group, |(c, _)| c.started_at),
+        column!(group, |(c, _)| c.warnings.join("\n")),
+        column!(group, |(c, _)| c.input.nonce.clone()),
+        column!(group, |(c, _)| c.input.bytes.clone()),
+        column!(group, |(c, _)| c.event.clone()),
+        column!(group, |(_, f)| f.at),
+        column!(group, |(_, f)| f.ok),
+        column!(group, |(_, f)| f.material),
+        column!(group, |(_, f)| f.code.clone()) as &[Option<String>],
+        column!(group, |(_, f)| f.message.clone()) as &[Option<String>],
+        column!(group, |(_, f)| f.retryable) as &[Option<bool>],
+        column!(group, |(_, f)| f.failed_at.clone()) as &[Option<String>],
+        column!(group, |(_, f)| f.upstream_status) as &[Option<i32>],
+        column!(group, |(_, f)| output_bytes(f)),
+        column!(group, |(_, f)| f.truncated),
+        column!(group, |(_, f)| f.event.clone()),
+    )
+    .execute(&mut *transaction)
+    .await?;
+    let finished: Vec<Finished> = group.iter().map(|(_, finished)| finished.clone()).collect();
+    let ids: Vec<Uuid> = finished.iter().map(|finished| finished.id).collect();
+    parts(&mut transaction, &finished, &ids).await?;
+    transaction.commit().await
+}

@@ -1,0 +1,182 @@
+//! A question is answered.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+
+use callbook_domain::key::Key;
+
+use crate::index::Index;
+use crate::mention::Spelling;
+use crate::question::{Hit, Question, Ranked};
+use crate::reading::Reading;
+use crate::row::Row;
+use crate::score::{self, DECIDING, Overlap, SHORTLIST};
+
+/// How many matched words a hit names.
+const WHY: usize = 8;
+
+/// A row on its way into the answer.
+#[derive(Clone, Copy)]
+struct Candidate<'i> {
+    slot: u32,
+    row: &'i Row,
+    overlap: Overlap,
+    order: f64,
+}
+
+/// A row at its place in the answer.
+struct Placed<'i> {
+    row: &'i Row,
+    score: f64,
+    why: Option<&'static str>,
+}
+
+impl Index {
+    /// The rows that fit a question, best first: rows whose key it names, in its order; rows that the operator
+    /// recommends for it; rows that fit by their words; rows that the operator demotes for it. Within a group: score,
+    /// then planner rank, then key. `visible` says which rows this caller may see; it is asked for likely rows only.
+    pub fn ask(&self, question: &Question<'_>, visible: &dyn Fn(&Key) -> bool) -> Ranked {
+        let reading = Reading::of(question.text, self);
+        let may_answer = |row: &Row| row.passes(&question.filters) && visible(&row.key);
+        let mut fitting = self.shortlist(&reading, &may_answer);
+        let best = fitting.iter().map(|c| c.overlap.weight).fold(0.0, f32::max);
+        fitting.iter_mut().for_each(|c| c.order = c.overlap.order(best));
+        fitting.sort_unstable_by(|a, b| b.order.total_cmp(&a.order).then_with(|| by_rank(a.row, b.row)));
+        let named = self.named(question.text, &reading, best, &may_answer);
+        let (recommended, demoted) = self.standing(&reading, &may_answer);
+
+        let certainty = fitting.iter().take(DECIDING).map(|c| c.overlap.certainty(reading.rarest)).fold(0.0, f64::max);
+        if question.abstain && certainty < 0.5 {
+            fitting.clear();
+        }
+        let placed = place(named, recommended, &demoted, &fitting, certainty);
+        let page = placed.iter().skip(question.offset).take(question.limit);
+        Ranked { total: placed.len(), hits: page.map(|placed| hit(placed, &reading)).collect() }
+    }
+
+    /// The rows that weigh most, by a norm that is near enough, weighed exactly.
+    fn shortlist<'i>(&'i self, reading: &Reading, may_answer: &dyn Fn(&Row) -> bool) -> Vec<Candidate<'i>> {
+        let mut sums = vec![0.0_f32; self.slots()];
+        for (term, asked) in reading.asked.iter().filter_map(|asked| Some((asked.term?, asked))) {
+            for posting in self.vocabulary.postings(term) {
+                sums[posting.slot() as usize] += asked.telling * f32::from(posting.weight());
+            }
+        }
+        let heavier = |a: &(f32, u32, &Row), b: &(f32, u32, &Row)| b.0.total_cmp(&a.0).then_with(|| by_rank(a.2, b.2));
+        let mut kept = Vec::with_capacity(2 * SHORTLIST);
+        let mut bar = 0.0;
+        for ((slot, sum), norm) in (0..).zip(sums).zip(self.norms()) {
+            if sum <= 0.0 || sum / norm < bar {
+                continue;
+            }
+            let Some(row) = self.row(slot).filter(|row| may_answer(row)) else { continue };
+            kept.push((sum / norm, slot, row));
+            if kept.len() == 2 * SHORTLIST {
+                kept.select_nth_unstable_by(SHORTLIST - 1, heavier);
+                kept.truncate(SHORTLIST);
+                bar = kept[SHORTLIST - 1].0;
+            }
+        }
+        kept.sort_unstable_by(heavier);
+        kept.truncate(SHORTLIST);
+        let weighed = |(_, slot, row): (f32, u32, &'i Row)| Candidate {
+            slot,
+            row,
+            overlap: reading.overlap(row, self),
+            order: 0.0,
+        };
+        kept.into_iter().map(weighed).collect()
+    }
+
+    /// The rows whose key the question names. A key that is written as common words must also fit.
+    fn named<'i>(
+        &'i self,
+        text: &str,
+        reading: &Reading,
+        best: f32,
+        may_answer: &dyn Fn(&Row) -> bool,
+    ) -> Vec<(u32, &'i Row)> {
+        let fits = |row: &Row, spelling| {
+            let bar = match spelling {
+                Spelling::Key | Spelling::Words(3..) => return true,
+                Spelling::Words(2) => score::NAMED_BY_WORDS,
+                Spelling::Words(_) => score::NAMED_BY_ONE_WORD,
+            };
+            reading.overlap(row, self).weight >= bar * best
+        };
+        let accept = |slot, spelling| {
+            let row = self.row(slot)?;
+            (may_answer(row) && fits(row, spelling)).then_some(&row.key)
+        };
+        let slots = self.mentions.find(text, &reading.tokens, accept);
+        slots.into_iter().filter_map(|slot| Some((slot, self.row(slot)?))).collect()
+    }
+
+    /// The rows that are recommended for the question, the most exact pattern first, and the slots demoted for it.
+    fn standing<'i>(
+        &'i self,
+        reading: &Reading,
+        may_answer: &dyn Fn(&Row) -> bool,
+    ) -> (Vec<(u32, &'i Row)>, HashSet<u32>) {
+        if self.recommended.is_empty() {
+            return Default::default();
+        }
+        let stems = reading.stems(self);
+        let (mut recommended, mut demoted) = (Vec::new(), HashSet::new());
+        for standing in self.recommended.iter().filter(|s| s.applies(&stems)) {
+            let Some(slot) = self.slot(&standing.key) else { continue };
+            let Some(row) = self.row(slot).filter(|row| may_answer(row)) else { continue };
+            if standing.demote {
+                demoted.insert(slot);
+            } else {
+                recommended.push((standing.exactness(), slot, row));
+            }
+        }
+        recommended.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| by_rank(a.2, b.2)));
+        (recommended.into_iter().map(|(_, slot, row)| (slot, row)).collect(), demoted)
+    }
+}
+
+fn by_rank(a: &Row, b: &Row) -> Ordering {
+    a.planner_rank.cmp(&b.planner_rank).then_with(|| a.key.cmp(&b.key))
+}
+
+/// Puts every row at its place, once.
+fn place<'i>(
+    named: Vec<(u32, &'i Row)>,
+    recommended: Vec<(u32, &'i Row)>,
+    demoted: &HashSet<u32>,
+    fitting: &[Candidate<'i>],
+    certainty: f64,
+) -> Vec<Placed<'i>> {
+    let mut seen = HashSet::new();
+    let mut placed = Vec::with_capacity(fitting.len());
+    for (rows, why) in [(named, "exact key"), (recommended, "recommended")] {
+        for (_, row) in rows.into_iter().filter(|(slot, _)| seen.insert(*slot)) {
+            placed.push(Placed { row, score: 1.0, why: Some(why) });
+        }
+    }
+    let top = fitting.first().map_or(1.0, |c| c.order);
+    let score = |c: &Candidate<'_>| certainty * (c.order / top).min(1.0);
+    let rest: Vec<_> = fitting.iter().filter(|c| !seen.contains(&c.slot)).collect();
+    let (last, others): (Vec<&Candidate<'i>>, Vec<&Candidate<'i>>) =
+        rest.into_iter().partition(|c| demoted.contains(&c.slot));
+    placed.extend(others.into_iter().map(|c| Placed { row: c.row, score: score(c), why: None }));
+    let floor = placed.last().map_or(1.0, |p| p.score);
+    placed.extend(last.into_iter().map(|c| Placed { row: c.row, score: score(c).min(floor), why: Some("demoted") }));
+    placed
+}
+
+fn hit(placed: &Placed<'_>, reading: &Reading) -> Hit {
+    let words = placed.row.words.iter().filter_map(|held| Some((reading.asks_for(*held)?, held.strongest())));
+    let mut words: Vec<_> = words.collect();
+    words.sort_by(|(a, _), (b, _)| b.telling.total_cmp(&a.telling));
+    let mut why: Vec<String> = placed.why.map(str::to_owned).into_iter().collect();
+    for (asked, field) in words.into_iter().take(WHY) {
+        if let Some(word) = &asked.taken_for {
+            why.push(format!("typo: {}→{word}", asked.word));
+        }
+        why.push(format!("{}: {}", field.name(), asked.taken_for.as_deref().unwrap_or(&asked.word)));
+    }
+    Hit { key: placed.row.key.clone(), score: placed.score, why }
+}
