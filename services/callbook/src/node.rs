@@ -181,7 +181,7 @@ impl Node {
             .add_service(reflection().build_v1()?)
             .add_service(reflection().build_v1alpha()?);
         if roles.contains(&Role::Resolver) {
-            routes = routes.add_service(callbook_resolver::services(shared.resolver()));
+            routes = routes.add_service(callbook_resolver::services(shared.resolver(self.stop.clone())));
         }
         if roles.contains(&Role::Contract) {
             let (directory, contract) = callbook_contract::services(shared.contract());
@@ -258,13 +258,13 @@ impl Shared {
         Ok(Shared { directory, callers, index, clock, internal: keys.internal.clone() })
     }
 
-    fn resolver(&self) -> Arc<callbook_resolver::App> {
+    fn resolver(&self, stop: CancellationToken) -> Arc<callbook_resolver::App> {
         callbook_resolver::App::new(
             self.directory.clone(),
             self.callers.clone(),
             self.index.clone(),
-            self.clock.clone(),
             self.internal.expose_secret().as_bytes().to_vec(),
+            stop,
         )
     }
 

@@ -8,18 +8,14 @@ mod write;
 
 mod get;
 mod list;
-
 mod versions;
 
 mod check;
-
+mod export;
 mod import;
 
-mod export;
-
-mod render;
-
 mod recommend;
+mod render;
 
 mod error;
 mod store;

@@ -68,6 +68,7 @@ pub struct App {
     pub(crate) tasks: TaskTracker,
     pub(crate) egress: Egress,
     pub(crate) secrets: Secrets,
+    pub(crate) databases: runner::function::Databases,
     slots: Option<Arc<Semaphore>>,
     redactor: Mutex<HeldRedactor>,
 }
@@ -143,6 +144,7 @@ impl App {
             tasks: TaskTracker::new(),
             egress,
             secrets,
+            databases: runner::function::Databases::default(),
             slots,
             redactor,
         })

@@ -38,7 +38,7 @@ pub struct Config {
     pub gate: Vec<Uri>,
     /// The executors, each with the pool that it serves.
     pub executors: Vec<(String, Uri)>,
-    /// TLS to the services. Default none.
+    /// TLS to the services whose address is `https`. Default: the roots that are built in.
     pub tls: Option<ClientTlsConfig>,
     /// `scheme://host[:port]` for the addresses in answers. Default: what the request's `Host` says.
     pub public_url: Option<String>,

@@ -19,7 +19,8 @@ const MAX_QUESTION: usize = 10 * 1024;
 /// Matches a page where none are asked for, and at most.
 const PAGE: (u32, u32) = (12, 100);
 /// What to do where a question says nothing.
-const NOTHING_ASKED: &str = "say in plain words what is to be done; GET /api/dispatch?map=1 shows the shelves of the book";
+const NOTHING_ASKED: &str =
+    "say in plain words what is to be done; GET /api/dispatch?map=1 shows the shelves of the book";
 /// What to do where nothing fits.
 const NOTHING_FITS: &str =
     "nothing in the book fits; try other words or fewer filters, or look at its shelves with GET /api/dispatch?map=1";

@@ -4,8 +4,8 @@ use callbook_domain::caller::Caller;
 use callbook_domain::fault::Result;
 
 use crate::App;
-use crate::catalogue::catalogue;
 use crate::cursor::{Cursors, size};
+use crate::kept::catalogue;
 use crate::sight::sight;
 
 /// Categories a page, where none are asked for and at most.

@@ -110,7 +110,8 @@ mod tests {
 
     #[test]
     fn names_and_meanings_of_arguments_can_be_found() {
-        let row = entry("A", |row| row.content = "# WHAT: Do\n# ARGS: city (where it rains) | day\n[\"$1\"]".to_owned());
+        let row =
+            entry("A", |row| row.content = "# WHAT: Do\n# ARGS: city (where it rains) | day\n[\"$1\"]".to_owned());
         let found = indexed(&row).unwrap();
         let city = ("city".to_owned(), "where it rains".to_owned());
         assert_eq!(found.arguments, [city, ("day".to_owned(), String::new())]);

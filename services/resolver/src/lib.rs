@@ -4,30 +4,31 @@
 //! Every answer is made from one snapshot and holds what the caller may see and nothing else.
 
 mod ask;
-mod list;
+mod categories;
 mod describe;
-mod stamp;
+mod list;
 mod map;
 mod registry;
 mod search;
-mod categories;
+mod stamp;
 mod watch;
 
 mod catalogue;
-mod summary;
 mod cursor;
+mod kept;
 mod sight;
+mod summary;
 
 mod follow;
-mod store;
 mod grpc;
+mod store;
 
 use std::sync::Arc;
 
 use callbook_caller::Callers;
-use callbook_domain::clock::Clock;
 use callbook_ranking::Shelf;
 use callbook_store::directory::Directory;
+use tokio_util::sync::CancellationToken;
 
 pub use follow::follower;
 pub use grpc::{Grpc, services};
@@ -40,11 +41,11 @@ pub struct App {
     pub callers: Arc<Callers>,
     /// The index that questions are put to; a [`follower`] of the directory keeps it.
     pub index: Arc<Shelf>,
-    /// The time.
-    pub clock: Clock,
     /// The MAC key of page tokens: the deployment's internal key, the same for all replicas.
     pub cursor_key: Vec<u8>,
-    catalogues: catalogue::Kept,
+    /// Cancelled when the process ends: streams end with it.
+    pub stop: CancellationToken,
+    catalogues: kept::Kept,
 }
 
 impl App {
@@ -53,9 +54,9 @@ impl App {
         directory: Arc<Directory>,
         callers: Arc<Callers>,
         index: Arc<Shelf>,
-        clock: Clock,
         cursor_key: Vec<u8>,
+        stop: CancellationToken,
     ) -> Arc<App> {
-        Arc::new(App { directory, callers, index, clock, cursor_key, catalogues: catalogue::Kept::default() })
+        Arc::new(App { directory, callers, index, cursor_key, stop, catalogues: kept::Kept::default() })
     }
 }

@@ -8,8 +8,9 @@ use callbook_domain::row::RowType;
 use callbook_store::snapshot::Entry;
 
 use crate::App;
-use crate::catalogue::{catalogue, category};
+use crate::catalogue::category;
 use crate::cursor::{Cursors, size};
+use crate::kept::catalogue;
 use crate::sight::sight;
 
 /// Rows a page where none are asked for, and at most.

@@ -7,8 +7,9 @@ use callbook_domain::fault::Result;
 use callbook_store::snapshot::Entry;
 
 use crate::App;
-use crate::catalogue::{Catalogue, catalogue, category};
+use crate::catalogue::{Catalogue, category};
 use crate::cursor::{Cursors, size};
+use crate::kept::catalogue;
 use crate::sight::sight;
 
 /// Rows a page of a shelf where none are asked for, and at most.

@@ -7,8 +7,9 @@ use callbook_domain::fault::Result;
 use callbook_store::snapshot::Entry;
 
 use crate::App;
-use crate::catalogue::{self, catalogue};
+use crate::catalogue::category as category_of;
 use crate::cursor::{Cursors, size};
+use crate::kept::catalogue;
 use crate::sight::sight;
 
 /// Rows a page where none are asked for, and at most.
@@ -42,8 +43,8 @@ pub(crate) async fn registry(
     let offset = cursors.offset(page_token)?;
     // The rows of one category stand together.
     let rows = &catalogue.registered;
-    let from = rows.partition_point(|entry| catalogue::category(entry) < category);
-    let to = rows.partition_point(|entry| catalogue::category(entry) <= category);
+    let from = rows.partition_point(|entry| category_of(entry) < category);
+    let to = rows.partition_point(|entry| category_of(entry) <= category);
     let rows = if category.is_empty() { &rows[..] } else { &rows[from..to] };
     let (page, next) = cursors.page(rows, offset, size(page_size, PAGE.0, PAGE.1));
     Ok(Registered { rows: page.to_vec(), count: rows.len(), stamp: catalogue.stamp.clone(), next })

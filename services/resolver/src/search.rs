@@ -50,8 +50,7 @@ pub(crate) async fn search(app: &App, caller: &Caller, wanted: Wanted) -> Result
     let pattern = pattern(&wanted.query)?;
     let snapshot = app.directory.snapshot();
     // Callers that see the same keys may still differ in whose prompts they read.
-    let scope =
-        [&snapshot.revision.to_string(), &caller.identity(), &sight(caller), &wanted.query, &wanted.category];
+    let scope = [&snapshot.revision.to_string(), &caller.identity(), &sight(caller), &wanted.query, &wanted.category];
     let cursors = Cursors::new(&app.cursor_key, "search", &scope.map(String::as_str));
     let offset = cursors.offset(&wanted.page_token)?;
     let reader = caller.clone();
@@ -67,9 +66,9 @@ fn pattern(query: &str) -> Result<Option<Regex>> {
         return Ok(None);
     }
     let escaped = Some(regex::escape(query)).filter(|_| query.len() <= MAX_QUERY);
-    escaped.and_then(|escaped| RegexBuilder::new(&escaped).case_insensitive(true).build().ok()).map(Some).ok_or_else(|| {
-        Fault::new(Reason::InvalidRequest, format!("the text is at most {MAX_QUERY} bytes")).with("field", "q")
-    })
+    escaped.and_then(|escaped| RegexBuilder::new(&escaped).case_insensitive(true).build().ok()).map(Some).ok_or_else(
+        || Fault::new(Reason::InvalidRequest, format!("the text is at most {MAX_QUERY} bytes")).with("field", "q"),
+    )
 }
 
 fn matching(snapshot: &Snapshot, caller: &Caller, wanted: &str, pattern: Option<&Regex>) -> Vec<Arc<Entry>> {
@@ -95,9 +94,7 @@ fn contains(entry: &Entry, caller: &Caller, pattern: &Regex) -> bool {
     }
     match entry.row.definition.row_type {
         RowType::Agent if !caller.may(May::Edit, Some(entry.key())) => pattern.is_match(&docstring(entry).raw),
-        RowType::Agent | RowType::Fn | RowType::Http | RowType::Flow => {
-            pattern.is_match(&entry.row.definition.content)
-        }
+        RowType::Agent | RowType::Fn | RowType::Http | RowType::Flow => pattern.is_match(&entry.row.definition.content),
     }
 }
 

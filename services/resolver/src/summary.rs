@@ -68,7 +68,8 @@ mod tests {
 
     #[test]
     fn a_row_is_told_in_short() {
-        let row = entry("A", |row| row.content = "# WHAT: Do it\n# ARGS: text\n# WHEN_TO_USE: now\n[\"$1\"]".to_owned());
+        let row =
+            entry("A", |row| row.content = "# WHAT: Do it\n# ARGS: text\n# WHEN_TO_USE: now\n[\"$1\"]".to_owned());
         let told = Summary::of(&row);
         assert_eq!((told.what.as_str(), told.when_to_use.as_str(), told.example.as_str()), ("Do it", "now", "<text>"));
         assert_eq!(docs(&row), "WHAT: Do it\nARGS: text\nWHEN_TO_USE: now");

@@ -54,10 +54,13 @@ impl Watch {
         Ok(Watch { app, revisions, read, told: since, waiting: VecDeque::new() })
     }
 
-    /// Waits until there is a revision to tell. False: there will be none, the book is closed.
+    /// Waits until there is a revision to tell. False: there will be none, the process ends.
     pub(crate) async fn moved(&mut self) -> bool {
         let told = self.told;
-        self.revisions.wait_for(|newest| *newest > told).await.is_ok()
+        tokio::select! {
+            () = self.app.stop.cancelled() => false,
+            moved = self.revisions.wait_for(|newest| *newest > told) => moved.is_ok(),
+        }
     }
 
     /// The next revision; nothing where all are told.

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use callbook_domain::key::Key;
 
 use crate::index::Index;
-use crate::mention::Spelling;
+use crate::mention::{Mention, Spelling};
 use crate::question::{Hit, Question, Ranked};
 use crate::reading::Reading;
 use crate::row::Row;
@@ -24,6 +24,16 @@ struct Candidate<'i> {
     order: f64,
 }
 
+/// The answer as far as it has come.
+#[derive(Default)]
+struct Answer<'i> {
+    placed: Vec<Placed<'i>>,
+    seen: HashSet<u32>,
+}
+
+/// A slot and its row.
+type Found<'i> = (u32, &'i Row);
+
 /// A row at its place in the answer.
 struct Placed<'i> {
     row: &'i Row,
@@ -32,9 +42,10 @@ struct Placed<'i> {
 }
 
 impl Index {
-    /// The rows that fit a question, best first: rows whose key it names, in its order; rows that the operator
-    /// recommends for it; rows that fit by their words; rows that the operator demotes for it. Within a group: score,
-    /// then planner rank, then key. `visible` says which rows this caller may see; it is asked for likely rows only.
+    /// The rows that fit a question, best first: rows whose key it writes out; rows that the operator recommends for
+    /// it; rows whose key it says in words; rows that fit by their words; rows that the operator demotes for it. Keys
+    /// come in the order of the question, recommended rows by the exactness of the pattern, and all else by score,
+    /// planner rank and key. `visible` says which rows this caller may see; it is asked for likely rows only.
     pub fn ask(&self, question: &Question<'_>, visible: &dyn Fn(&Key) -> bool) -> Ranked {
         let reading = Reading::of(question.text, self);
         let may_answer = |row: &Row| row.passes(&question.filters) && visible(&row.key);
@@ -42,19 +53,24 @@ impl Index {
         let best = fitting.iter().map(|c| c.overlap.weight).fold(0.0, f32::max);
         fitting.iter_mut().for_each(|c| c.order = c.overlap.order(best));
         fitting.sort_unstable_by(|a, b| b.order.total_cmp(&a.order).then_with(|| by_rank(a.row, b.row)));
-        let named = self.named(question.text, &reading, best, &may_answer);
+        let (written, spoken) = self.named(question.text, &reading, best, &may_answer);
         let (recommended, demoted) = self.standing(&reading, &may_answer);
 
         let certainty = fitting.iter().take(DECIDING).map(|c| c.overlap.certainty(reading.rarest)).fold(0.0, f64::max);
         if question.abstain && certainty < 0.5 {
             fitting.clear();
         }
-        let placed = place(named, recommended, &demoted, &fitting, certainty);
-        let page = placed.iter().skip(question.offset).take(question.limit);
-        Ranked { total: placed.len(), hits: page.map(|placed| hit(placed, &reading)).collect() }
+        let mut answer = Answer::default();
+        answer.put(written, "exact key");
+        answer.put(recommended, "recommended");
+        let (last, spoken) = spoken.into_iter().partition(|(slot, _)| demoted.contains(slot));
+        answer.put(spoken, "exact key");
+        answer.fit(&fitting, certainty, last, &demoted);
+        let page = answer.placed.iter().skip(question.offset).take(question.limit);
+        Ranked { total: answer.placed.len(), hits: page.map(|placed| hit(placed, &reading)).collect() }
     }
 
-    /// The rows that weigh most, by a norm that is near enough, weighed exactly.
+    /// The rows whose words weigh most.
     fn shortlist<'i>(&'i self, reading: &Reading, may_answer: &dyn Fn(&Row) -> bool) -> Vec<Candidate<'i>> {
         let mut sums = vec![0.0_f32; self.slots()];
         for (term, asked) in reading.asked.iter().filter_map(|asked| Some((asked.term?, asked))) {
@@ -88,36 +104,33 @@ impl Index {
         kept.into_iter().map(weighed).collect()
     }
 
-    /// The rows whose key the question names. A key that is written as common words must also fit.
+    /// The rows whose key the question writes out, and those whose key it says in words, which must also fit.
     fn named<'i>(
         &'i self,
         text: &str,
         reading: &Reading,
         best: f32,
         may_answer: &dyn Fn(&Row) -> bool,
-    ) -> Vec<(u32, &'i Row)> {
-        let fits = |row: &Row, spelling| {
-            let bar = match spelling {
-                Spelling::Key | Spelling::Words(3..) => return true,
+    ) -> (Vec<Found<'i>>, Vec<Found<'i>>) {
+        let accept = |mention: Mention| {
+            let Some(row) = self.row(mention.slot).filter(|row| may_answer(row)) else { return false };
+            let bar = match mention.spelling {
+                Spelling::Written | Spelling::Whole | Spelling::Words(3..) => return true,
                 Spelling::Words(2) => score::NAMED_BY_WORDS,
                 Spelling::Words(_) => score::NAMED_BY_ONE_WORD,
             };
             reading.overlap(row, self).weight >= bar * best
         };
-        let accept = |slot, spelling| {
-            let row = self.row(slot)?;
-            (may_answer(row) && fits(row, spelling)).then_some(&row.key)
-        };
-        let slots = self.mentions.find(text, &reading.tokens, accept);
-        slots.into_iter().filter_map(|slot| Some((slot, self.row(slot)?))).collect()
+        let key = |slot| self.row(slot).map(|row| &row.key);
+        let mentions = self.mentions.find(text, &reading.tokens, key, accept);
+        let (written, spoken): (Vec<Mention>, Vec<Mention>) =
+            mentions.into_iter().partition(|mention| mention.spelling == Spelling::Written);
+        let found = |mention: Mention| Some((mention.slot, self.row(mention.slot)?));
+        (written.into_iter().filter_map(found).collect(), spoken.into_iter().filter_map(found).collect())
     }
 
     /// The rows that are recommended for the question, the most exact pattern first, and the slots demoted for it.
-    fn standing<'i>(
-        &'i self,
-        reading: &Reading,
-        may_answer: &dyn Fn(&Row) -> bool,
-    ) -> (Vec<(u32, &'i Row)>, HashSet<u32>) {
+    fn standing<'i>(&'i self, reading: &Reading, may_answer: &dyn Fn(&Row) -> bool) -> (Vec<Found<'i>>, HashSet<u32>) {
         if self.recommended.is_empty() {
             return Default::default();
         }
@@ -141,30 +154,32 @@ fn by_rank(a: &Row, b: &Row) -> Ordering {
     a.planner_rank.cmp(&b.planner_rank).then_with(|| a.key.cmp(&b.key))
 }
 
-/// Puts every row at its place, once.
-fn place<'i>(
-    named: Vec<(u32, &'i Row)>,
-    recommended: Vec<(u32, &'i Row)>,
-    demoted: &HashSet<u32>,
-    fitting: &[Candidate<'i>],
-    certainty: f64,
-) -> Vec<Placed<'i>> {
-    let mut seen = HashSet::new();
-    let mut placed = Vec::with_capacity(fitting.len());
-    for (rows, why) in [(named, "exact key"), (recommended, "recommended")] {
-        for (_, row) in rows.into_iter().filter(|(slot, _)| seen.insert(*slot)) {
-            placed.push(Placed { row, score: 1.0, why: Some(why) });
+impl<'i> Answer<'i> {
+    /// Puts these rows next, each row once.
+    fn put(&mut self, rows: Vec<Found<'i>>, why: &'static str) {
+        for (_, row) in rows.into_iter().filter(|(slot, _)| self.seen.insert(*slot)) {
+            self.placed.push(Placed { row, score: 1.0, why: Some(why) });
         }
     }
-    let top = fitting.first().map_or(1.0, |c| c.order);
-    let score = |c: &Candidate<'_>| certainty * (c.order / top).min(1.0);
-    let rest: Vec<_> = fitting.iter().filter(|c| !seen.contains(&c.slot)).collect();
-    let (last, others): (Vec<&Candidate<'i>>, Vec<&Candidate<'i>>) =
-        rest.into_iter().partition(|c| demoted.contains(&c.slot));
-    placed.extend(others.into_iter().map(|c| Placed { row: c.row, score: score(c), why: None }));
-    let floor = placed.last().map_or(1.0, |p| p.score);
-    placed.extend(last.into_iter().map(|c| Placed { row: c.row, score: score(c).min(floor), why: Some("demoted") }));
-    placed
+
+    /// Puts the rows that fit by their words next, and the demoted ones after all others.
+    fn fit(&mut self, fitting: &[Candidate<'i>], certainty: f64, named: Vec<Found<'i>>, demoted: &HashSet<u32>) {
+        let top = fitting.first().map_or(1.0, |c| c.order);
+        let mut last: Vec<_> = named.into_iter().map(|(slot, row)| (slot, row, certainty)).collect();
+        let mut others = Vec::new();
+        for candidate in fitting.iter().filter(|c| !self.seen.contains(&c.slot)) {
+            let side = if demoted.contains(&candidate.slot) { &mut last } else { &mut others };
+            side.push((candidate.slot, candidate.row, certainty * (candidate.order / top).min(1.0)));
+        }
+        for (rows, why) in [(others, None), (last, Some("demoted"))] {
+            for (slot, row, score) in rows {
+                let before = self.placed.last().map_or(1.0, |placed| placed.score);
+                if self.seen.insert(slot) {
+                    self.placed.push(Placed { row, score: score.min(before), why });
+                }
+            }
+        }
+    }
 }
 
 fn hit(placed: &Placed<'_>, reading: &Reading) -> Hit {

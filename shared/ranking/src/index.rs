@@ -23,7 +23,7 @@ pub struct Index {
     pub(crate) mentions: Mentions,
     pub(crate) recommended: Arc<[Standing]>,
     rows: Pages<Option<SharedRow>>,
-    /// [`Row::own_norm`] by slot.
+    /// The norm of each row by slot.
     norms: Arc<Vec<f32>>,
     by_key: Lookup,
     free: Vec<u32>,
@@ -52,6 +52,7 @@ impl Index {
         for entry in entries {
             index.upsert(&entry);
         }
+        index.vocabulary.shrink();
         index
     }
 
@@ -65,7 +66,7 @@ impl Index {
         }
         self.by_key.insert(row.key.as_str().as_bytes(), slot);
         self.mentions.insert(&row.key, slot);
-        Arc::make_mut(&mut self.norms)[slot as usize] = row.own_norm();
+        Arc::make_mut(&mut self.norms)[slot as usize] = row.norm;
         *self.rows.at_mut(slot) = Some(Arc::new(row));
         self.live += 1;
     }

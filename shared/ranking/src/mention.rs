@@ -24,10 +24,19 @@ pub(crate) struct Token {
 /// How a question writes a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spelling {
-    /// As one piece (`email-send`), as the whole question, or letter by letter in its own case.
-    Key,
+    /// As one piece (`email-send`) or letter by letter in its own case: nothing else can be meant.
+    Written,
+    /// As all the words that the question has.
+    Whole,
     /// As so many words of a sentence, which may mean something else.
     Words(usize),
+}
+
+/// A key that a question names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mention {
+    pub(crate) slot: u32,
+    pub(crate) spelling: Spelling,
 }
 
 impl Mentions {
@@ -47,70 +56,63 @@ impl Mentions {
         self.by_letters.remove(letters.as_bytes(), slot);
     }
 
-    /// The keys that the question names, in its order; of overlapping ones the longest. `accept` gives the key of a slot
-    /// if it may be named so.
+    /// The keys that the question names, in its order; of overlapping ones the longest. `key` gives the key of a slot,
+    /// `accept` whether it may be named so.
     pub(crate) fn find<'k>(
         &self,
         text: &str,
         tokens: &[Token],
-        accept: impl Fn(u32, Spelling) -> Option<&'k Key>,
-    ) -> Vec<u32> {
-        let mut named = Vec::new();
+        key: impl Fn(u32) -> Option<&'k Key>,
+        accept: impl Fn(Mention) -> bool,
+    ) -> Vec<Mention> {
+        let mut mentions = Vec::new();
         let mut from = 0;
         while from < tokens.len() {
-            let (slots, next) = self.longest(text, tokens, from, &accept).unwrap_or((Vec::new(), from + 1));
-            named.extend(slots);
+            let mut next = from + 1;
+            let mut letters = String::new();
+            let mut longest = Vec::new();
+            for to in from..tokens.len() {
+                letters.push_str(&tokens[to].word);
+                match self.lengths.get(letters.len()) {
+                    None => break,
+                    Some(0) => continue,
+                    Some(_) => {}
+                }
+                let found = self.spelt(text, &letters, spelling(tokens, from, to), &key, &accept);
+                if !found.is_empty() {
+                    (longest, next) = (found, to + 1);
+                }
+            }
+            mentions.append(&mut longest);
             from = next;
         }
-        named
+        mentions
     }
 
-    fn longest<'k>(
+    /// The keys of these letters; first those that stand in the text in their own case.
+    fn spelt<'k>(
         &self,
         text: &str,
-        tokens: &[Token],
-        from: usize,
-        accept: &impl Fn(u32, Spelling) -> Option<&'k Key>,
-    ) -> Option<(Vec<u32>, usize)> {
-        let mut found = None;
-        let mut letters = String::new();
-        for to in from..tokens.len() {
-            letters.push_str(&tokens[to].word);
-            match self.lengths.get(letters.len()) {
-                None => break,
-                Some(0) => continue,
-                Some(_) => {}
-            }
-            let spelling = spelling(tokens, from, to);
-            if spelling == Spelling::Words(1) && is_function_word(&letters) {
+        letters: &str,
+        spelling: Spelling,
+        key: &impl Fn(u32) -> Option<&'k Key>,
+        accept: &impl Fn(Mention) -> bool,
+    ) -> Vec<Mention> {
+        let mut found = Vec::new();
+        for slot in self.by_letters.find(letters.as_bytes()) {
+            let Some(key) = key(slot).filter(|key| self::letters(key) == letters) else { continue };
+            let verbatim = is_verbatim(text, key.as_str());
+            if spelling == Spelling::Words(1) && !verbatim && is_function_word(letters) {
                 continue;
             }
-            let slots = self.by_letters.find(letters.as_bytes());
-            let mut keys: Vec<_> =
-                slots.filter_map(|slot| Some((named(text, spelling, slot, accept)?, slot))).collect();
-            keys.retain(|((_, key), _)| self::letters(key) == letters);
-            keys.sort_unstable();
-            if !keys.is_empty() {
-                found = Some((keys.into_iter().map(|(_, slot)| slot).collect(), to + 1));
+            let mention = Mention { slot, spelling: if verbatim { Spelling::Written } else { spelling } };
+            if accept(mention) {
+                found.push((!verbatim, key, mention));
             }
         }
-        found
+        found.sort_unstable_by_key(|(later, key, _)| (*later, *key));
+        found.into_iter().map(|(_, _, mention)| mention).collect()
     }
-}
-
-/// The key if it may be named so; of keys with the same letters, those come first that stand there in their own case.
-fn named<'k>(
-    text: &str,
-    spelling: Spelling,
-    slot: u32,
-    accept: &impl Fn(u32, Spelling) -> Option<&'k Key>,
-) -> Option<(bool, &'k Key)> {
-    let key = accept(slot, Spelling::Key)?;
-    let verbatim = is_verbatim(text, key.as_str());
-    if !verbatim && spelling != Spelling::Key {
-        accept(slot, spelling)?;
-    }
-    Some((!verbatim, key))
 }
 
 /// Whether the key stands in the text in its own case, and looks like no word that begins a sentence.
@@ -123,12 +125,16 @@ fn is_verbatim(text: &str, key: &str) -> bool {
 fn spelling(tokens: &[Token], from: usize, to: usize) -> Spelling {
     let words = to - from + 1;
     let one_piece = words > 1 && tokens[from + 1..=to].iter().all(|t| t.joined);
-    if one_piece || words == tokens.len() { Spelling::Key } else { Spelling::Words(words) }
+    match one_piece {
+        true => Spelling::Written,
+        false if words == tokens.len() => Spelling::Whole,
+        false => Spelling::Words(words),
+    }
 }
 
 fn letters(key: &Key) -> String {
     let mut letters = String::with_capacity(key.as_str().len());
-    split(key.as_str(), |word| letters.push_str(word));
+    split(key.as_str(), |word, _| letters.push_str(word));
     letters
 }
 
@@ -147,13 +153,13 @@ mod tests {
         let mut tokens = Vec::new();
         for piece in text.split_whitespace() {
             let mut joined = false;
-            split(piece, |word| {
+            split(piece, |word, _| {
                 tokens.push(Token { word: word.to_owned(), joined });
                 joined = true;
             });
         }
-        let slots = mentions.find(text, &tokens, |slot, _| keys.get(slot as usize));
-        slots.into_iter().map(|slot| KEYS[slot as usize]).collect()
+        let mentions = mentions.find(text, &tokens, |slot| keys.get(slot as usize), |_| true);
+        mentions.into_iter().map(|mention| KEYS[mention.slot as usize]).collect()
     }
 
     #[test]

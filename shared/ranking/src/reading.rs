@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::index::Index;
 use crate::mention::Token;
-use crate::row::{Held, Row};
+use crate::row::{Field, Held, Row};
 use crate::score::{self, Overlap};
 use crate::words::{MAX_TEXT, is_function_word, split, stem};
 
@@ -60,7 +60,7 @@ impl Reading {
         for (piece, is_value) in pieces(text) {
             let mut joined = false;
             let share = if is_value { score::VALUE } else { 1.0 };
-            split(piece, |word| {
+            split(piece, |word, _| {
                 reading.tokens.push(Token { word: word.to_owned(), joined });
                 joined = true;
                 if !is_function_word(word) {
@@ -136,26 +136,26 @@ impl Reading {
 
     /// How the question and a row meet.
     pub(crate) fn overlap(&self, row: &Row, index: &Index) -> Overlap {
-        use crate::row::Field::Key;
-        let (mut weight, mut squares, mut question, mut words) = (0.0, 0.0, 0.0, 0.0);
-        let (mut key, mut key_asked) = (0.0, 0.0);
+        let (mut weight, mut question, mut words) = (0.0, 0.0, 0.0);
+        let (mut key, mut category) = (Share::default(), Share::default());
         for held in &row.words {
-            let idf = self.base - index.vocabulary.idf_part(held.term);
-            let step = score::from_step(held.weight);
-            squares += (idf * step).powi(2);
-            let in_key = held.is_in(Key);
-            key += if in_key { idf } else { 0.0 };
-            if let Some(asked) = self.asks_for(*held) {
-                weight += asked.telling * step;
+            let asked = self.asks_for(*held);
+            if let Some(asked) = asked {
+                weight += asked.telling * score::from_step(held.weight);
                 question += asked.telling;
                 words += asked.share;
-                key_asked += if in_key { idf } else { 0.0 };
+            }
+            for (share, field) in [(&mut key, Field::Key), (&mut category, Field::Category)] {
+                if held.is_in(field) {
+                    share.add(self.base - index.vocabulary.idf_part(held.term), asked.is_some());
+                }
             }
         }
         Overlap {
-            weight: weight / score::norm(squares),
+            weight: weight / row.norm,
             question_share: if self.total > 0.0 { question / self.total } else { 0.0 },
-            key_share: if key > 0.0 { key_asked / key } else { 0.0 },
+            key_share: key.value(),
+            category_share: category.value(),
             words,
         }
     }
@@ -166,6 +166,24 @@ impl Reading {
         let asked = self.asked.iter().map(|a| a.stem.as_str());
         let terms = self.asked.iter().filter_map(|a| a.term).map(|t| index.vocabulary.stem_of(t));
         function_words.chain(asked).chain(terms).collect()
+    }
+}
+
+/// A part of a whole.
+#[derive(Default)]
+struct Share {
+    part: f32,
+    whole: f32,
+}
+
+impl Share {
+    fn add(&mut self, amount: f32, in_part: bool) {
+        self.whole += amount;
+        self.part += if in_part { amount } else { 0.0 };
+    }
+
+    fn value(&self) -> f32 {
+        if self.whole > 0.0 { self.part / self.whole } else { 0.0 }
     }
 }
 

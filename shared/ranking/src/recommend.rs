@@ -18,7 +18,7 @@ pub(crate) struct Standing {
 impl Standing {
     pub(crate) fn read(recommendation: Recommendation) -> Self {
         let (mut telling, mut all) = (Vec::new(), Vec::new());
-        split(&recommendation.pattern, |word| {
+        split(&recommendation.pattern, |word, _| {
             if !is_function_word(word) {
                 telling.push(stem(word).into_owned());
             }

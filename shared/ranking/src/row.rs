@@ -8,9 +8,9 @@ use callbook_domain::row::{Effect, Risk, RowType};
 
 use crate::entry::Entry;
 use crate::question::Filters;
-use crate::score::{self, Bounds};
+use crate::score::{self, Bounds, Counts};
 use crate::vocabulary::Vocabulary;
-use crate::words::{is_function_word, split};
+use crate::words::{Gap, is_function_word, split};
 
 /// A part of a row that words come from, the most telling first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,14 @@ impl Field {
         Field::ArgumentMeaning,
         Field::Notes,
     ];
+
+    /// Whether the last word of a phrase tells more than those before it.
+    fn has_phrases(self) -> bool {
+        match self {
+            Field::Key | Field::What | Field::WhenToUse | Field::ArgumentMeaning | Field::Notes => true,
+            Field::Category | Field::ArgumentName => false,
+        }
+    }
 
     /// The name in `why`.
     pub(crate) fn name(self) -> &'static str {
@@ -59,6 +67,8 @@ pub(crate) struct Row {
     effect: Effect,
     risk: Risk,
     pub(crate) words: Box<[Held]>,
+    /// See [`score::norm`].
+    pub(crate) norm: f32,
     /// The surfaces that the row holds in the vocabulary.
     pub(crate) surfaces: Box<[u32]>,
 }
@@ -107,6 +117,7 @@ impl Row {
             row_type: entry.row_type,
             effect: entry.effect,
             risk: entry.risk,
+            norm: score::norm(words.iter().map(|word| word.weight)),
             words,
             surfaces,
         }
@@ -121,18 +132,13 @@ impl Row {
             && risk.is_none_or(|r| self.risk == r)
             && namespace.as_deref().is_none_or(|n| self.key.is_under(n))
     }
-
-    /// A norm that hangs on this row alone and so can be stored; the exact one also knows how rare each word is.
-    pub(crate) fn own_norm(&self) -> f32 {
-        score::norm(self.words.iter().map(|w| score::from_step(w.weight).powi(2)).sum())
-    }
 }
 
 struct Reader<'v> {
     vocabulary: &'v mut Vocabulary,
     bounds: Bounds,
     places: HashMap<u32, usize>,
-    counts: Vec<(u32, [u16; Field::ALL.len()])>,
+    counts: Vec<(u32, Counts)>,
     surfaces: Vec<u32>,
 }
 
@@ -140,24 +146,33 @@ impl Reader<'_> {
     fn read<'t>(&mut self, field: Field, texts: impl IntoIterator<Item = &'t str>) {
         let mut left = self.bounds.words;
         for text in texts {
-            split(text, |word| {
-                if left > 0 && !is_function_word(word) {
-                    left -= 1;
-                    self.count(field, word);
+            let mut before: Option<usize> = None;
+            split(text, |word, gap| {
+                let last = before.take();
+                if left == 0 || is_function_word(word) {
+                    return;
                 }
+                left -= 1;
+                let place = self.count(field, word);
+                let same_phrase = field.has_phrases() && (gap != Gap::Stop || field == Field::Key);
+                if let Some(last) = last.filter(|_| same_phrase && !word.starts_with(|c: char| c.is_numeric())) {
+                    self.counts[last].1[field as usize] -= score::HEAD - score::MODIFIER;
+                }
+                before = Some(place);
             });
         }
     }
 
-    fn count(&mut self, field: Field, word: &str) {
+    /// Counts a word as the last of its phrase.
+    fn count(&mut self, field: Field, word: &str) -> usize {
         let (surface, term) = self.vocabulary.learn(word);
         self.surfaces.push(surface);
         let place = *self.places.entry(term).or_insert_with(|| {
-            self.counts.push((term, [0; Field::ALL.len()]));
+            self.counts.push((term, Counts::default()));
             self.counts.len() - 1
         });
-        let count = &mut self.counts[place].1[field as usize];
-        *count = (*count + 1).min(self.bounds.count);
+        self.counts[place].1[field as usize] += score::HEAD;
+        place
     }
 
     fn finish(mut self) -> (Box<[Held]>, Box<[u32]>) {
@@ -170,10 +185,10 @@ impl Reader<'_> {
             }
             !again
         });
-        let held = |(term, counts): &(u32, [u16; Field::ALL.len()])| Held {
+        let held = |(term, counts): &(u32, Counts)| Held {
             term: *term,
-            weight: score::word_weight(counts),
-            fields: (0..Field::ALL.len()).filter(|f| counts[*f] > 0).fold(0, |bits, f| bits | 1 << f),
+            weight: score::word_weight(counts, &self.bounds),
+            fields: (0..counts.len()).filter(|f| counts[*f] > 0).fold(0, |bits, f| bits | 1 << f),
         };
         (self.counts.iter().map(held).collect(), self.surfaces.into_boxed_slice())
     }

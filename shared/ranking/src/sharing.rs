@@ -71,6 +71,11 @@ impl Lookup {
         }
     }
 
+    /// Gives back memory that nothing is in. For a lookup that nobody else holds yet.
+    pub(crate) fn shrink(&mut self) {
+        self.shards.iter_mut().filter_map(Arc::get_mut).for_each(Vec::shrink_to_fit);
+    }
+
     /// Every number under the text, and now and then one of another text.
     pub(crate) fn find(&self, text: &[u8]) -> impl Iterator<Item = u32> + '_ {
         let (shard, tag) = place(text);

@@ -96,11 +96,7 @@ mod tests {
         assert!(shelf.is_empty());
         shelf.apply(vec![entry("NOW", "Tell the current time"), entry("MAIL", "Send a letter")], &[], None);
         assert_eq!(first(&shelf, "current time").as_deref(), Some("NOW"));
-        let pinned = Recommendation {
-            pattern: "letter".to_owned(),
-            key: Key::parse("NOW").unwrap(),
-            demote: false,
-        };
+        let pinned = Recommendation { pattern: "letter".to_owned(), key: Key::parse("NOW").unwrap(), demote: false };
         shelf.apply(Vec::new(), &[], Some(vec![pinned]));
         assert_eq!(first(&shelf, "send a letter").as_deref(), Some("NOW"));
         shelf.apply(vec![entry("CLOCK", "Tell the current time")], &[Key::parse("NOW").unwrap()], None);

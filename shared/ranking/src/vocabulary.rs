@@ -177,6 +177,17 @@ impl Vocabulary {
         term.idf_part = idf_part(postings.len());
     }
 
+    /// Gives back memory that nothing is in, after a build.
+    pub(crate) fn shrink(&mut self) {
+        for number in 0..self.terms.len() {
+            let number = u32::try_from(number).expect("numbers of pages are u32");
+            if let Some(postings) = Arc::get_mut(&mut self.terms.at_mut(number).postings) {
+                postings.shrink_to_fit();
+            }
+        }
+        [&mut self.by_word, &mut self.by_stem, &mut self.by_misspelling].into_iter().for_each(Lookup::shrink);
+    }
+
     fn surface(&self, word: &str) -> Option<u32> {
         self.by_word.find(word.as_bytes()).find(|n| *self.surfaces.at(*n).word == *word)
     }

@@ -38,60 +38,80 @@ pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     Stemmer::new(Algorithm::English).stem(word)
 }
 
-/// Gives every lower-case word of the text in order, function words too. Words end at whatever is neither letter nor
-/// digit, between a small and a capital letter and between letter and digit. Scripts that are written without spaces
-/// give single characters and pairs.
-pub(crate) fn split(text: &str, mut each: impl FnMut(&str)) {
+/// What stands between a word and the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Gap {
+    /// Nothing that ends a piece: `send_email`, `sendEmail`.
+    Joined,
+    /// A space.
+    Space,
+    /// A mark that ends a phrase, or the beginning of the text.
+    Stop,
+}
+
+/// Gives every lower-case word of the text in order, function words too, with what stands before it. Words end at
+/// whatever is neither letter nor digit, between a small and a capital letter and between letter and digit. Scripts
+/// that are written without spaces give single characters and pairs.
+pub(crate) fn split(text: &str, mut each: impl FnMut(&str, Gap)) {
     let text = &text[..text.floor_char_boundary(MAX_TEXT)];
-    let mut word = String::new();
-    let mut length = 0;
-    let mut before = Class::Gap;
+    let mut word = Building { text: String::new(), length: 0, gap: Gap::Stop };
+    let mut before = Class::Gap(Gap::Stop);
     let mut unspaced = None;
     let mut rest = text.chars();
     while let Some(c) = rest.next() {
         let class = Class::of(c);
-        if class != Class::Unspaced {
-            unspaced = None;
-        }
         if begins_word(before, class, rest.as_str()) {
-            flush(&mut word, &mut each);
-            length = 0;
+            word.give(&mut each);
         }
         match class {
-            Class::Gap => {}
-            Class::Unspaced => pair(unspaced.replace(c), c, &mut each),
-            Class::Small | Class::Capital | Class::Digit => {
-                if length < MAX_WORD {
-                    word.extend(c.to_lowercase());
-                }
-                length += 1;
-            }
+            Class::Gap(gap) => word.gap = word.gap.max(gap),
+            Class::Unspaced => pair(unspaced, c, &mut each),
+            Class::Small | Class::Capital | Class::Digit => word.push(c),
         }
+        unspaced = (class == Class::Unspaced).then_some(c);
         before = class;
     }
-    flush(&mut word, &mut each);
+    word.give(&mut each);
 }
 
-fn flush(word: &mut String, each: &mut impl FnMut(&str)) {
-    if !word.is_empty() {
-        each(word);
-        word.clear();
+/// A word that is not over yet.
+struct Building {
+    text: String,
+    length: usize,
+    gap: Gap,
+}
+
+impl Building {
+    fn push(&mut self, c: char) {
+        if self.length < MAX_WORD {
+            self.text.extend(c.to_lowercase());
+        }
+        self.length += 1;
+    }
+
+    fn give(&mut self, each: &mut impl FnMut(&str, Gap)) {
+        if !self.text.is_empty() {
+            each(&self.text, self.gap);
+            self.text.clear();
+            self.length = 0;
+            self.gap = Gap::Joined;
+        }
     }
 }
 
-fn pair(before: Option<char>, c: char, each: &mut impl FnMut(&str)) {
+fn pair(before: Option<char>, c: char, each: &mut impl FnMut(&str, Gap)) {
     let mut text = String::with_capacity(8);
     text.push(c);
-    each(&text);
+    each(&text, Gap::Stop);
     if let Some(before) = before {
         text.insert(0, before);
-        each(&text);
+        each(&text, Gap::Stop);
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
-    Gap,
+    Gap(Gap),
     Small,
     Capital,
     Digit,
@@ -104,7 +124,9 @@ impl Class {
             'a'..='z' => Class::Small,
             'A'..='Z' => Class::Capital,
             '0'..='9' => Class::Digit,
-            _ if c.is_ascii() => Class::Gap,
+            '.' | ',' | ';' | ':' | '!' | '?' | '(' | ')' | '|' | '/' => Class::Gap(Gap::Stop),
+            _ if c.is_whitespace() => Class::Gap(Gap::Space),
+            _ if c.is_ascii() => Class::Gap(Gap::Joined),
             // Thai, Lao, Myanmar, Khmer, kana, Han, Hangul: no spaces, or particles grown onto the word.
             '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' => Class::Unspaced,
             '\u{3041}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' => Class::Unspaced,
@@ -112,7 +134,7 @@ impl Class {
             _ if c.is_uppercase() => Class::Capital,
             _ if c.is_numeric() => Class::Digit,
             _ if c.is_alphabetic() => Class::Small,
-            _ => Class::Gap,
+            _ => Class::Gap(Gap::Stop),
         }
     }
 }
@@ -129,5 +151,50 @@ fn begins_word(before: Class, now: Class, rest: &str) -> bool {
             small.is_some() && !plural
         }
         _ => before != now,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        split(text, |word, _| words.push(word.to_owned()));
+        words
+    }
+
+    #[test]
+    fn words_end_at_marks_case_and_digits() {
+        assert_eq!(words("getUserName, base64_encode"), ["get", "user", "name", "base", "64", "encode"]);
+        assert_eq!(words("HTTPServer URLs IDs2 iPhone"), ["http", "server", "urls", "ids", "2", "i", "phone"]);
+        assert_eq!(words("don't; what's"), ["don", "t", "what", "s"]);
+        assert_eq!(words("ÉCOLE Straße"), ["école", "straße"]);
+        assert_eq!(words("\0 (:*&!'\\` "), [""; 0]);
+    }
+
+    #[test]
+    fn unspaced_scripts_give_characters_and_pairs() {
+        assert_eq!(words("天気API予報"), ["天", "気", "天気", "api", "予", "報", "予報"]);
+    }
+
+    #[test]
+    fn a_word_knows_what_stands_before_it() {
+        let mut gaps = Vec::new();
+        split("send_email now, please", |_, gap| gaps.push(gap));
+        assert_eq!(gaps, [Gap::Stop, Gap::Joined, Gap::Space, Gap::Stop]);
+    }
+
+    #[test]
+    fn the_list_of_function_words_is_sorted_and_has_no_verb_that_tells_rows_apart() {
+        assert!(FUNCTION_WORDS.is_sorted());
+        assert!((100..=140).contains(&FUNCTION_WORDS.len()));
+        assert!(!["get", "find", "show", "list", "now", "time"].iter().any(|verb| is_function_word(verb)));
+        assert!(["is", "it", "what"].iter().all(|word| is_function_word(word)));
+    }
+
+    #[test]
+    fn english_endings_are_cut_and_nothing_else() {
+        assert_eq!([stem("issues"), stem("running"), stem("école"), stem("天気")], ["issu", "run", "école", "天気"]);
     }
 }

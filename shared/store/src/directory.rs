@@ -24,6 +24,10 @@ pub const CHANNEL: &str = "callbook_directory";
 /// How often the feed is read when nobody wakes us.
 const POLL: Duration = Duration::from_millis(250);
 
+/// How long a look at the database may take before it counts as one that failed: a server that is frozen is as good as
+/// none.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// What is told of every change before the new snapshot is seen by anybody.
 pub type Follower = Box<dyn Fn(&Change) + Send + Sync>;
 
@@ -119,8 +123,13 @@ impl Directory {
 
     async fn read_feed(&self) -> sqlx::Result<()> {
         let held = self.snapshot();
-        let mut connection = self.pool.acquire().await?;
-        if feed::revision(&mut connection).await? == held.revision && held.revision > 0 {
+        let look = async {
+            let mut connection = self.pool.acquire().await?;
+            let revision = feed::revision(&mut connection).await?;
+            Ok::<_, sqlx::Error>((connection, revision))
+        };
+        let (mut connection, revision) = tokio::time::timeout(LOOK, look).await.map_err(|_| sqlx::Error::PoolTimedOut)??;
+        if revision == held.revision && held.revision > 0 {
             return Ok(());
         }
         let changes = feed::changes(&mut connection, held.revision).await?;

@@ -1,24 +1,23 @@
 //! Rows of type `http`: one request to the row's upstream, with the credential put in at the last moment.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use callbook_domain::auth::{Applied, Auth};
 use callbook_domain::compile::Compiled;
-use callbook_domain::outcome::{Failure, Outcome, Output, is_json};
+use callbook_domain::outcome::{Failure, Outcome};
 use callbook_domain::row::Effect;
 use callbook_domain::secret::Verdict;
 use callbook_domain::target::HttpRequest;
 use http::{HeaderName, HeaderValue, Method};
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::json;
 use url::Url;
 
 use crate::App;
 use crate::call::{Call, Ran};
 use crate::config::MAX_RESPONSE;
 use crate::egress::breaker::{Gate, fingerprint};
-use crate::egress::{self, Answered, Failed, Limits, Outbound, Phase, Redirects, Sent};
+use crate::egress::{Limits, Outbound, Redirects};
+use crate::runner::exchange;
 use crate::store::breaker::{self, Credential};
 
 /// Sends the request and reads the answer.
@@ -38,21 +37,15 @@ async fn send(app: &App, call: &Call, outbound: Outbound, credential: Option<Cre
     if let Gate::Open { .. } = gate {
         return Ran::local(Outcome::Failed(open_breaker(call.entry.key().as_str())));
     }
-    let written = written(&outbound);
-    let limits = limits(call, limit);
-    let answered = egress::send(&app.egress, outbound, limits).await;
+    let is_safe = call.entry.row.effect == Effect::Read;
+    let ran = exchange::exchange(&app.egress, outbound, limits(call, limit), is_safe).await;
     if let Some(credential) = &credential {
-        let status = answered.as_ref().ok().map(|answered| answered.status);
+        let status = ran.outcome.upstream_status();
         if let Err(error) = breaker::leave(pool, credential, gate, status, app.clock.now()).await {
             tracing::warn!(%error, "the breaker could not be told");
         }
     }
-    let response = answered.as_ref().ok().map(head);
-    let outcome = match answered {
-        Ok(answered) => outcome(answered, call.entry.row.effect),
-        Err(failed) => Outcome::Failed(failure(&failed, call.entry.row.effect)),
-    };
-    Ran { outcome, request: Some(written), response }
+    ran
 }
 
 /// What a call with a dead credential gives.
@@ -63,7 +56,8 @@ pub fn open_breaker(key: &str) -> Failure {
     )
 }
 
-fn limits(call: &Call, limit: Duration) -> Limits {
+/// The bounds of a call: the row's own within the executor's.
+pub fn limits(call: &Call, limit: Duration) -> Limits {
     let bytes = call.entry.row.definition.max_response_bytes.and_then(|bytes| usize::try_from(bytes).ok());
     let defaults = Limits::default();
     Limits {
@@ -148,69 +142,4 @@ fn apply(auth: &Auth, values: &[(String, SecretString)]) -> Result<Applied, Fail
 pub fn credential_of(app: &App, call: &Call, url: &Url) -> Option<Credential> {
     let compiled = call.entry.compiled.as_ref().ok()?;
     credential(app, call, compiled, url).ok()?.1
-}
-
-/// The request as it goes over the wire. Its secrets are taken out before it is kept.
-fn written(outbound: &Outbound) -> Vec<u8> {
-    let mut text = format!("{} {}\n", outbound.method, outbound.url);
-    for (name, value) in &outbound.headers {
-        let _ = writeln!(text, "{name}: {}", value.to_str().unwrap_or_default());
-    }
-    let mut bytes = text.into_bytes();
-    if let Some(body) = &outbound.body {
-        bytes.push(b'\n');
-        bytes.extend_from_slice(body);
-    }
-    bytes
-}
-
-fn head(answered: &Answered) -> Vec<u8> {
-    let headers: serde_json::Map<String, serde_json::Value> =
-        answered.kept_headers.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
-    json!({"status": answered.status, "headers": headers, "truncated": answered.truncated}).to_string().into_bytes()
-}
-
-fn outcome(answered: Answered, effect: Effect) -> Outcome {
-    let status = answered.status;
-    let output = output(&answered);
-    if status < 400 {
-        return Outcome::Ok(output, Some(status));
-    }
-    let retryable = effect == Effect::Read && (status == 429 || status >= 500) || status == 429;
-    Outcome::Failed(Failure {
-        code: format!("http:{status}"),
-        message: format!("the upstream answered {status}"),
-        upstream_status: Some(status),
-        retryable,
-        at: None,
-        output: Some(output),
-    })
-}
-
-/// JSON without its byte order mark, text as UTF-8, anything else as it came.
-fn output(answered: &Answered) -> Output {
-    let media_type = answered.media_type.clone().unwrap_or_default();
-    let bytes = if is_json(&media_type) {
-        egress::json_bytes(answered).to_vec()
-    } else {
-        match egress::text(answered) {
-            Some(text) if media_type.starts_with("text/") => text.into_owned().into_bytes(),
-            Some(_) | None => answered.body.to_vec(),
-        }
-    };
-    Output { bytes, media_type, truncated: answered.truncated }
-}
-
-/// A call without a whole answer. A write whose first byte may have left is never called retryable.
-fn failure(failed: &Failed, effect: Effect) -> Failure {
-    let code = match failed.phase {
-        Phase::Refused(refusal) => format!("http:refused:{}", refusal.as_str()),
-        Phase::Timeout => "http:timeout".to_owned(),
-        Phase::Decode => "http:decode".to_owned(),
-        Phase::Dns | Phase::Connect | Phase::Tls | Phase::Send | Phase::Head | Phase::Body => "http:fetch".to_owned(),
-    };
-    let refused = matches!(failed.phase, Phase::Refused(_));
-    let safe = failed.sent == Sent::No || effect == Effect::Read;
-    let failure = Failure::new(code, failed.message.clone());
-    if safe && !refused { failure.retryable() } else { failure }
 }

@@ -1,5 +1,6 @@
 //! The code that runs one type of row. Every runner gives a typed outcome; none of them can refuse any more.
 
+mod exchange;
 pub mod function;
 pub mod http;
 
@@ -13,6 +14,6 @@ use crate::call::{Call, Ran, Work};
 pub async fn run(app: &Arc<App>, call: &Call, limit: Duration) -> Ran {
     match &call.work {
         Work::Http(request) => http::run(app, call, request, limit).await,
-        Work::Fn(arguments) => Ran::local(function::run(app, call, arguments, limit).await),
+        Work::Fn(arguments) => function::run(app, call, arguments, limit).await,
     }
 }

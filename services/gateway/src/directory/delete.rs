@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::answer::{Answer, Refused, json};
 use crate::app::App;
-use crate::request::{At, Call, if_match, nothing};
+use crate::request::{At, Call, IfMatch, if_match, nothing};
 use crate::upstream::rpc;
 
 /// The row is not there any more.
@@ -29,7 +29,7 @@ struct Deleted {
     delete, path = "/api/directory/{key}", tag = "directory", operation_id = "delete_row",
     params(
         ("key" = String, Path, description = "Key of the row"),
-        ("if-match" = Option<String>, Header, description = "ETag that the stored row must have")
+        IfMatch
     ),
     responses((status = 200, description = "It is not there", body = Deleted), Refused)
 )]

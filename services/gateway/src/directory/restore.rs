@@ -13,7 +13,7 @@ use super::Written;
 use super::write::{not_found, written};
 use crate::answer::{Answer, Refused};
 use crate::app::App;
-use crate::request::{At, Call, Query, if_match};
+use crate::request::{At, Call, IfMatch, Query, if_match};
 use crate::upstream::rpc;
 
 /// Which version.
@@ -30,7 +30,7 @@ pub(crate) struct Which {
     post, path = "/api/directory/{key}/restore", tag = "directory", operation_id = "restore_row",
     params(
         ("key" = String, Path, description = "Key of the row"), Which,
-        ("if-match" = Option<String>, Header, description = "ETag that the stored row must have")
+        IfMatch
     ),
     responses((status = 200, description = "It was written", body = Written), Refused)
 )]

@@ -14,7 +14,7 @@ use super::Written;
 use super::input::{Columns, NewRow};
 use crate::answer::{Answer, Refused, json_with};
 use crate::app::App;
-use crate::request::{At, Call, Etag, Object, Query, if_match, nothing, object};
+use crate::request::{At, Call, Etag, IfMatch, Object, Query, if_match, nothing, object};
 use crate::upstream::rpc;
 
 /// The name by which a write accepts a key that reads like another; in the query, or beside the columns.
@@ -47,7 +47,7 @@ pub(crate) async fn create(State(app): State<Arc<App>>, call: Call, uri: Uri, re
     put, path = "/api/directory/{key}", tag = "directory", operation_id = "replace_row",
     params(
         ("key" = String, Path, description = "Key of the row"),
-        ("if-match" = Option<String>, Header, description = "ETag that the stored row must have"), How
+        IfMatch, How
     ),
     request_body(content = Columns, description = "The row; computed columns are ignored"),
     responses((status = 200, description = "It was replaced", body = Written), Refused)
@@ -72,7 +72,7 @@ pub(crate) async fn replace(
     patch, path = "/api/directory/{key}", tag = "directory", operation_id = "patch_row",
     params(
         ("key" = String, Path, description = "Key of the row"),
-        ("if-match" = Option<String>, Header, description = "ETag that the stored row must have")
+        IfMatch
     ),
     request_body(content = Object, description = "Columns of a row"),
     responses((status = 200, description = "It was changed", body = Written), Refused)

@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName};
 use serde::Deserialize;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::envelope::Invocation;
 use super::shape::Shape;
@@ -50,14 +50,24 @@ pub(crate) struct Body {
     deadline_ms: Option<u64>,
 }
 
+/// What a call may say in its headers.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "describes in the API document what is read elsewhere")]
+struct Headers {
+    /// As the field `idempotency_key`.
+    #[param(rename = "idempotency-key", nullable = false, min_length = 1, max_length = 255, pattern = "^[ -~]+$")]
+    idempotency_key: Option<String>,
+    /// As the field `deadline_ms`.
+    #[param(rename = "x-deadline-ms", nullable = false, minimum = 1)]
+    deadline_ms: Option<u64>,
+}
+
 /// Runs a row and gives its output with a proof. A call that ran answers 200 even where the row failed; a call that did
 /// not run answers with its status and `ran: false`.
 #[utoipa::path(
     post, path = "/api/dispatch", tag = "loop", request_body = Body,
-    params(
-        ("idempotency-key" = Option<String>, Header, description = "As the field `idempotency_key`"),
-        ("x-deadline-ms" = Option<u64>, Header, description = "As the field `deadline_ms`", minimum = 1)
-    ),
+    params(Headers),
     responses((status = 200, description = "It ran, or its shape", body = Outcome), Refused)
 )]
 pub(crate) async fn invoke(

@@ -6,14 +6,14 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use callbook_domain::fault::{Fault, Reason};
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
-use http::{HeaderMap, header};
+use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt;
 
 use crate::answer::Refusal;
@@ -114,12 +114,17 @@ pub(super) async fn check(State(app): State<Arc<App>>, request: Request, next: N
         Ok(slot) => slot,
         Err(fault) => return Refusal::from(fault).into_response(),
     };
-    next.run(request).await.map(move |body| {
-        Body::new(body.map_frame(move |frame| {
-            let _counts = &slot;
-            frame
-        }))
-    })
+    let (mut parts, body) = next.run(request).await.into_parts();
+    // Below, the body counts its request and does not know its length any more.
+    let length = body.size_hint().exact().filter(|_| parts.status != StatusCode::NOT_MODIFIED);
+    if let Some(length) = length {
+        parts.headers.entry(header::CONTENT_LENGTH).or_insert(length.into());
+    }
+    let counted = body.map_frame(move |frame| {
+        let _counts = &slot;
+        frame
+    });
+    Response::from_parts(parts, Body::new(counted))
 }
 
 /// An orchestrator that gets no answer would end a process that is only busy.
@@ -153,9 +158,7 @@ mod tests {
     #[test]
     fn a_caller_over_its_rate_waits_and_others_do_not() {
         let limiter = limiter(|config| config.limits.principal_per_second = NonZeroU32::new(2));
-        let mut held = Vec::new();
-        held.push(limiter.admit(&with("a"), None).ok().unwrap());
-        held.push(limiter.admit(&with("a"), None).ok().unwrap());
+        let _held = [limiter.admit(&with("a"), None).ok().unwrap(), limiter.admit(&with("a"), None).ok().unwrap()];
         let refused = limiter.admit(&with("a"), None).err().unwrap();
         assert_eq!(refused.reason(), Reason::RateLimited);
         assert!(refused.retry_after().unwrap() <= 1_000);

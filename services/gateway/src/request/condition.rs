@@ -3,6 +3,17 @@
 use callbook_domain::fault::{Fault, Reason, Result};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use sha2::{Digest, Sha256};
+use utoipa::IntoParams;
+
+/// The condition of a write, as the API document names it.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "describes in the API document what `if_match` reads")]
+pub(crate) struct IfMatch {
+    /// ETag that the stored row must have, or `*`.
+    #[param(rename = "if-match", nullable = false, pattern = "^(\\*|\"v[1-9][0-9]{0,17}\")$")]
+    if_match: Option<String>,
+}
 
 /// A strong validator, with its quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]

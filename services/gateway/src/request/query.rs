@@ -45,7 +45,7 @@ impl<T: DeserializeOwned + IntoParams> FromRequestParts<Arc<App>> for Query<T> {
 
 /// Entries a page, from 1.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
-#[schema(value_type = u32, minimum = 1)]
+#[schema(value_type = u32, format = Int64, minimum = 1, maximum = 4_294_967_295_i64)]
 pub(crate) struct Limit(NonZeroU32);
 
 impl Limit {

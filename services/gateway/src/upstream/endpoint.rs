@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use http::Uri;
-use tonic::transport::Channel;
+use tonic::transport::{Channel, ClientTlsConfig};
 
 use crate::config::{Config, ConfigError};
 
@@ -31,7 +31,7 @@ impl Endpoint {
     pub(super) fn new(uri: &Uri, at: Option<String>, config: &Config) -> Result<Self, ConfigError> {
         let named = authority(uri)?;
         let at = at.unwrap_or_else(|| named.clone());
-        let scheme = if config.tls.is_some() { "https" } else { uri.scheme_str().unwrap_or("http") };
+        let scheme = uri.scheme_str().unwrap_or("http");
         let endpoint = tonic::transport::Endpoint::from_shared(format!("{scheme}://{at}"))
             .map_err(|_| ConfigError::Address(uri.to_string()))?
             .connect_timeout(config.connect_timeout)
@@ -42,9 +42,10 @@ impl Endpoint {
             .user_agent(concat!("callbook-gateway/", env!("CARGO_PKG_VERSION")))
             .map_err(|_| ConfigError::Address(uri.to_string()))?;
         let origin = format!("{scheme}://{named}").parse().map_err(|_| ConfigError::Address(uri.to_string()))?;
-        let endpoint = match &config.tls {
-            Some(tls) => endpoint.tls_config(tls.clone().domain_name(uri.host().unwrap_or_default()))?,
-            None => endpoint,
+        let tls = || config.tls.clone().unwrap_or_else(|| ClientTlsConfig::new().with_enabled_roots());
+        let endpoint = match scheme {
+            "https" => endpoint.tls_config(tls().domain_name(uri.host().unwrap_or_default()))?,
+            _ => endpoint,
         };
         let endpoint = endpoint.origin(origin);
         Ok(Endpoint {

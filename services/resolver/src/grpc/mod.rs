@@ -20,7 +20,7 @@ use http::HeaderMap;
 use tonic::{Request, Response, Status};
 
 use crate::ask::{self, Asked};
-use crate::catalogue::catalogue;
+use crate::kept::catalogue;
 use crate::watch::Watch;
 use crate::{App, categories, describe, list, map, registry, search};
 
@@ -167,10 +167,7 @@ impl ResolverService for Grpc {
         Ok(Response::new(ListCategoriesResponse { categories, next_page_token, stale: self.is_stale() }))
     }
 
-    async fn watch_changes(
-        &self,
-        request: Request<WatchChangesRequest>,
-    ) -> Result<Response<stream::Changes>, Status> {
+    async fn watch_changes(&self, request: Request<WatchChangesRequest>) -> Result<Response<stream::Changes>, Status> {
         let (metadata, _, asked) = request.into_parts();
         let headers = metadata.into_headers();
         self.reader(&headers).await?;

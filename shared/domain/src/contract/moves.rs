@@ -43,7 +43,7 @@ impl Move {
             Move::Repair => format!("POST /api/dispatch {{\"key\":\"{key}\",…,\"repairs\":\"<invocation_id>\"}}"),
             Move::Replay => "POST /api/dispatch {\"replay\":\"<invocation_id>\"}".to_owned(),
             Move::Edit => format!("PATCH /api/directory/{key}"),
-            Move::Check => format!("POST /api/directory/{key}/test"),
+            Move::Check => format!("GET /api/directory/{key}/test"),
             Move::History => format!("GET /api/directory/{key}/history"),
         }
     }

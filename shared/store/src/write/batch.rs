@@ -9,7 +9,7 @@ use callbook_domain::fault::{Fault, Reason, Result};
 use callbook_domain::hygiene::Violation;
 use callbook_domain::key::Key;
 use callbook_domain::lookalike::skeleton;
-use callbook_domain::row::{Definition, Row, timestamp};
+use callbook_domain::row::{Definition, Effect, Row, RowType, timestamp};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 use time::OffsetDateTime;
@@ -222,12 +222,15 @@ fn mutate_event(edit: &Edit, before: Option<&Row>, after: Option<&Row>, stamp: &
         .canonical()
 }
 
-/// Refuses to take a row's gates down without the right to approve: `sensitive` from true to false, an effect lowered.
+/// Refuses to take a row's gates down without the right to approve: `sensitive` from true to false, an effect lowered. A
+/// flow's effect is its steps' and not its writer's to lower.
 pub(crate) fn check_gates(caller: &Caller, before: Option<&Row>, after: &Definition, compiled: &Compiled) -> Result<()> {
     let Some(before) = before else { return Ok(()) };
-    let lowered = before.definition.sensitive && !after.sensitive;
-    let milder = compiled.effect < before.effect && before.definition.row_type == after.row_type;
-    if lowered || milder {
+    let own = match before.definition.row_type {
+        RowType::Flow => Effect::Read,
+        RowType::Fn | RowType::Http | RowType::Agent => before.effect,
+    };
+    if (before.definition.sensitive && !after.sensitive) || compiled.effect < own {
         return caller.require(May::Approve, Some(&after.key));
     }
     Ok(())

@@ -6,6 +6,7 @@ use callbook_domain::caller::May;
 use callbook_domain::fault::{Fault, Reason, Result};
 use callbook_domain::hygiene::{self, Checked};
 use callbook_domain::invocation::uuid_at;
+use callbook_domain::json;
 use callbook_domain::key::Key;
 use callbook_domain::lookalike::skeleton;
 use callbook_domain::row::{Definition, Provenance, Row};
@@ -160,18 +161,17 @@ fn parse(bytes: &[u8]) -> Result<Parsed> {
         .map_err(|error| Fault::new(Reason::InvalidRequest, format!("byte {} is not UTF-8", error.valid_up_to())))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_start().starts_with('[') {
-        let values: Vec<Value> = serde_json::from_str(text)
-            .map_err(|error| Fault::new(Reason::InvalidRequest, format!("the list is not JSON: {error}")))?;
-        return Ok(values.into_iter().enumerate().map(|(at, value)| (at + 1, object(value))).collect());
+        let items = json::list(text).map_err(|problem| not_json("the list", &problem))?;
+        let rows = items.iter().map(|item| json::value(item.get()).map_err(|problem| not_json("the row", &problem)));
+        return Ok(rows.enumerate().map(|(at, value)| (at + 1, value.and_then(object))).collect());
     }
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    Ok(lines
-        .map(|(at, line)| {
-            let value = serde_json::from_str(line)
-                .map_err(|error| Fault::new(Reason::InvalidRequest, format!("not JSON at column {}", error.column())));
-            (at + 1, value.and_then(object))
-        })
-        .collect())
+    let rows = lines.map(|(at, line)| (at + 1, json::value(line).map_err(|problem| not_json("the line", &problem))));
+    Ok(rows.map(|(number, value)| (number, value.and_then(object))).collect())
+}
+
+fn not_json(what: &str, problem: &json::Problem) -> Fault {
+    Fault::new(Reason::InvalidRequest, format!("{what} is refused: {problem}"))
 }
 
 fn object(value: Value) -> Result<Map<String, Value>> {
@@ -191,7 +191,6 @@ async fn attempt(
     options: Import,
     locked: bool,
 ) -> Result<Option<Imported>> {
-    let mut connection = writer.directory.pool().acquire().await.map_err(fault)?;
     if locked {
         let mut transaction = writer.directory.pool().begin().await.map_err(fault)?;
         lock::exclusive(&mut transaction).await.map_err(fault)?;
@@ -201,6 +200,7 @@ async fn attempt(
         super::row::finish(writer, transaction, &prepared.staged, &stamp(writer, base + 1)).await?;
         return Ok(Some(imported));
     }
+    let mut connection = writer.directory.pool().acquire().await.map_err(fault)?;
     let base = feed::revision(&mut connection).await.map_err(fault)?;
     let (imported, prepared) = decide(writer, &mut connection, lines, refused, options, base).await?;
     let Some(prepared) = prepared else { return Ok(Some(imported)) };

@@ -23,8 +23,8 @@ const MAX_PATTERN: usize = 400;
 pub async fn recommend(writer: &Writer, pattern: &str, key: &Key, demote: bool, reason: &str) -> Result<i64> {
     writer.caller.require(May::Edit, Some(key))?;
     let pattern = pattern.trim();
-    if pattern.is_empty() || pattern.len() > MAX_PATTERN || pattern.contains('\0') || reason.len() > 1024 || reason.contains('\0') {
-        return Err(Fault::new(Reason::InvalidRequest, "a pattern is 1 to 400 bytes of text, a reason at most 1024")
+    if pattern.is_empty() || pattern.len() > MAX_PATTERN || pattern.contains('\0') || reason.len() > 1000 || reason.contains('\0') {
+        return Err(Fault::new(Reason::InvalidRequest, "a pattern is 1 to 400 bytes of text, a reason at most 1000")
             .with("field", "pattern"));
     }
     let (mut transaction, revision) = begin(writer).await?;
@@ -37,7 +37,8 @@ pub async fn recommend(writer: &Writer, pattern: &str, key: &Key, demote: bool, 
     sqlx::query!(
         "insert into recommended (pattern, key, demote, reason, actor, created_at) values ($1, $2, $3, $4, $5, $6)
          on conflict on constraint recommended_pattern
-         do update set demote = excluded.demote, reason = excluded.reason, actor = excluded.actor",
+         do update set demote = excluded.demote, reason = excluded.reason, actor = excluded.actor,
+                       created_at = excluded.created_at",
         pattern,
         key.as_str(),
         demote,

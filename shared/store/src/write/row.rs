@@ -6,7 +6,7 @@ use callbook_domain::fault::{Fault, Reason, Result};
 use callbook_domain::hygiene::{self, Checked};
 use callbook_domain::invocation::uuid_at;
 use callbook_domain::key::Key;
-use callbook_domain::row::{Definition, Row};
+use callbook_domain::row::{Definition, Merged, Row};
 use serde_json::{Map, Value};
 use sqlx::{PgConnection, Postgres, Transaction};
 
@@ -34,13 +34,13 @@ pub async fn create(writer: &Writer, fields: &Map<String, Value>, options: Optio
     let (definition, ignored) = Definition::from_json(fields)?;
     let key = definition.key.clone();
     writer.caller.require(May::Edit, Some(&key))?;
+    let mut checked = hygiene::check(&definition, writer.directory.rules());
+    checked.forgive("keyless_missing_examples");
     let (mut transaction, revision) = begin(writer).await?;
     if batch::load(&mut transaction, key.as_str()).await.map_err(fault)?.is_some() {
         return Err(Fault::new(Reason::AlreadyExists, format!("a row `{key}` exists"))
             .fix("replace it with PUT or change it with PATCH"));
     }
-    let mut checked = hygiene::check(&definition, writer.directory.rules());
-    checked.forgive("keyless_missing_examples");
     let asked = Asked { key, action: "create", options, ignored, fields: Vec::new() };
     commit(writer, transaction, revision, asked, None, definition, checked).await
 }
@@ -50,6 +50,17 @@ pub async fn create(writer: &Writer, fields: &Map<String, Value>, options: Optio
 /// # Errors
 /// As [`create`] but for `already_exists`, and `version_mismatch`.
 pub async fn replace(writer: &Writer, key: &Key, fields: &Map<String, Value>, options: Options) -> Result<Written> {
+    replace_as(writer, "replace", key, fields, options).await
+}
+
+/// A replacement under the name that the history gives it.
+pub(super) async fn replace_as(
+    writer: &Writer,
+    action: &'static str,
+    key: &Key,
+    fields: &Map<String, Value>,
+    options: Options,
+) -> Result<Written> {
     writer.caller.require(May::Edit, Some(key))?;
     let mut fields = fields.clone();
     match fields.insert("key".into(), key.as_str().into()) {
@@ -59,11 +70,11 @@ pub async fn replace(writer: &Writer, key: &Key, fields: &Map<String, Value>, op
         Some(_) | None => {}
     }
     let (definition, ignored) = Definition::from_json(&fields)?;
+    let checked = hygiene::check(&definition, writer.directory.rules());
     let (mut transaction, revision) = begin(writer).await?;
     let before = batch::load(&mut transaction, key.as_str()).await.map_err(fault)?;
     check_version(before.as_ref(), options)?;
-    let checked = hygiene::check(&definition, writer.directory.rules());
-    let asked = Asked { key: key.clone(), action: "replace", options, ignored, fields: Vec::new() };
+    let asked = Asked { key: key.clone(), action, options, ignored, fields: Vec::new() };
     commit(writer, transaction, revision, asked, before, definition, checked).await
 }
 
@@ -74,17 +85,33 @@ pub async fn replace(writer: &Writer, key: &Key, fields: &Map<String, Value>, op
 /// have before.
 pub async fn patch(writer: &Writer, key: &Key, fields: &Map<String, Value>, options: Options) -> Result<Written> {
     writer.caller.require(May::Edit, Some(key))?;
+    // looked at before the lock is taken, and again under it only where the row changed in between
+    let mut connection = writer.directory.pool().acquire().await.map_err(fault)?;
+    let seen = batch::load(&mut connection, key.as_str()).await.map_err(fault)?.ok_or_else(not_found)?;
+    drop(connection);
+    check_version(Some(&seen), options)?;
+    let (mut merged, mut checked) = merged(writer, &seen, fields)?;
     let (mut transaction, revision) = begin(writer).await?;
     let before = batch::load(&mut transaction, key.as_str()).await.map_err(fault)?.ok_or_else(not_found)?;
-    check_version(Some(&before), options)?;
-    let merged = before.definition.merge(fields)?;
-    let rules = writer.directory.rules();
-    let mut checked = hygiene::check(&merged.definition, rules);
-    for violation in hygiene::check(&before.definition, rules).violations {
-        checked.forgive(violation.code);
+    if before.version != seen.version {
+        check_version(Some(&before), options)?;
+        (merged, checked) = self::merged(writer, &before, fields)?;
     }
     let asked = Asked { key: key.clone(), action: "patch", options, ignored: merged.ignored, fields: merged.touched };
     commit(writer, transaction, revision, asked, Some(before), merged.definition, checked).await
+}
+
+/// The row with the change, and what is wrong with it that was not wrong before.
+fn merged(writer: &Writer, before: &Row, fields: &Map<String, Value>) -> Result<(Merged, Checked)> {
+    let merged = before.definition.merge(fields)?;
+    let rules = writer.directory.rules();
+    let mut checked = hygiene::check(&merged.definition, rules);
+    if !checked.violations.is_empty() {
+        for violation in hygiene::check(&before.definition, rules).violations {
+            checked.forgive(violation.code);
+        }
+    }
+    Ok((merged, checked))
 }
 
 /// Takes a row out. Its history and its receipts stay.

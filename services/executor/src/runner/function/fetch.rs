@@ -2,32 +2,25 @@
 
 use callbook_domain::arguments::Argument;
 use callbook_domain::json::{self, JsonKind};
-use callbook_domain::outcome::{Failure, Outcome, Output, is_json};
+use callbook_domain::outcome::{Failure, Outcome};
 use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue, Method};
 use url::Url;
 
 use super::{World, refused, text_of};
-use crate::egress::{self, Answered, Failed, Limits, Origin, Outbound, Phase, Policy, Redirects, Sent, check_url};
+use crate::call::Ran;
+use crate::egress::{Origin, Outbound, Policy, Redirects, check_url};
+use crate::runner::exchange::exchange;
+use crate::runner::http::limits;
 
 /// Fetches `url`, or sends `method|url|headers|body`, the headers a JSON object.
-pub(super) async fn fetch(world: &World<'_>, arguments: &[Argument]) -> Outcome {
-    let outbound = match outbound(world.app.egress.policy(), arguments) {
-        Ok(outbound) => outbound,
-        Err(failure) => return Outcome::Failed(failure),
-    };
-    let is_safe = outbound.method.is_safe();
-    let defaults = Limits::default();
-    let limits = Limits {
-        total: world.limit,
-        head: defaults.head.min(world.limit),
-        idle: defaults.idle.min(world.limit),
-        max_bytes: world.max_bytes(),
-        ..defaults
-    };
-    match egress::send(&world.app.egress, outbound, limits).await {
-        Ok(answered) => outcome(&answered, is_safe),
-        Err(failed) => Outcome::Failed(unanswered(&failed, is_safe)),
+pub(super) async fn fetch(world: &World<'_>, arguments: &[Argument]) -> Ran {
+    match outbound(world.app.egress.policy(), arguments) {
+        Err(failure) => Ran::local(Outcome::Failed(failure)),
+        Ok(outbound) => {
+            let is_safe = outbound.method.is_safe();
+            exchange(&world.app.egress, outbound, limits(world.call, world.limit), is_safe).await
+        }
     }
 }
 
@@ -84,45 +77,6 @@ fn headers(text: &str) -> Result<Vec<(HeaderName, HeaderValue)>, Failure> {
         }
     };
     members.into_iter().map(header).collect()
-}
-
-fn outcome(answered: &Answered, is_safe: bool) -> Outcome {
-    let (status, output) = (answered.status, output(answered));
-    if status < 400 {
-        return Outcome::Ok(output, Some(status));
-    }
-    Outcome::Failed(Failure {
-        code: format!("http:{status}"),
-        message: format!("the upstream answered {status}"),
-        upstream_status: Some(status),
-        retryable: status == 429 || is_safe && status >= 500,
-        at: None,
-        output: Some(output),
-    })
-}
-
-/// JSON without its byte order mark, text as UTF-8, anything else as it came.
-fn output(answered: &Answered) -> Output {
-    let media_type = answered.media_type.clone().unwrap_or_default();
-    let bytes = match egress::text(answered) {
-        _ if is_json(&media_type) => egress::json_bytes(answered).to_vec(),
-        Some(text) if media_type.starts_with("text/") => text.into_owned().into_bytes(),
-        Some(_) | None => answered.body.to_vec(),
-    };
-    Output { bytes, media_type, truncated: answered.truncated }
-}
-
-/// A request without a whole answer. One that may change something is not called safe to repeat once a byte may have
-/// left.
-fn unanswered(failed: &Failed, is_safe: bool) -> Failure {
-    let code = match failed.phase {
-        Phase::Refused(refusal) => return Failure::new(format!("http:refused:{}", refusal.as_str()), &failed.message),
-        Phase::Timeout => "http:timeout",
-        Phase::Decode => "http:decode",
-        Phase::Dns | Phase::Connect | Phase::Tls | Phase::Send | Phase::Head | Phase::Body => "http:fetch",
-    };
-    let failure = Failure::new(code, &failed.message);
-    if is_safe || failed.sent == Sent::No { failure.retryable() } else { failure }
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! The names and the counts of arguments are those of `callbook_domain::function`. A function that reads or changes the
 //! book acts with the caller's rights.
 
+#![allow(clippy::result_large_err, reason = "a failure is what a run gives and is moved a few times at most")]
+
 mod book;
 mod fetch;
 mod json;
@@ -12,6 +14,8 @@ mod pure;
 mod sql;
 mod tags;
 mod text;
+
+pub(crate) use sql::Databases;
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +33,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use crate::App;
-use crate::call::Call;
+use crate::call::{Call, Ran};
 use crate::config::MAX_RESPONSE;
 
 /// A function that keeps its own time says more about its end than the clock behind it.
@@ -64,8 +68,8 @@ enum Body {
     Here(fn(&App, &[Argument]) -> Given),
     /// With the book or a database.
     Asks(for<'a> fn(&'a World<'a>, &'a [Argument]) -> BoxFuture<'a, Given>),
-    /// With an upstream, whose status it gives too.
-    Calls(for<'a> fn(&'a World<'a>, &'a [Argument]) -> BoxFuture<'a, Outcome>),
+    /// With an upstream: what went over the wire is kept too.
+    Calls(for<'a> fn(&'a World<'a>, &'a [Argument]) -> BoxFuture<'a, Ran>),
 }
 
 /// What runs for each name, in the order of `callbook_domain::function`.
@@ -104,24 +108,28 @@ const BODIES: &[(&str, Body)] = &[
 ];
 
 /// Runs the function that the row names, within `limit`. A name that this build does not have is a failed outcome.
-pub async fn run(app: &Arc<App>, call: &Call, arguments: &[Argument], limit: Duration) -> Outcome {
+pub async fn run(app: &Arc<App>, call: &Call, arguments: &[Argument], limit: Duration) -> Ran {
     let name = match call.entry.compiled.as_ref().map(|compiled| &compiled.plan) {
         Ok(Plan::Fn(plan)) => plan.target.as_str(),
         Ok(Plan::Http(_) | Plan::Flow(_) | Plan::Agent(_) | Plan::Block) | Err(_) => {
-            return Outcome::Failed(Failure::new("internal", "the row is no function"));
+            return failure(Failure::new("internal", "the row is no function"));
         }
     };
     let Some((function, body)) = find(name) else {
-        return Outcome::Failed(Failure::new("fn:unknown_target", name));
+        return failure(Failure::new("fn:unknown_target", name));
     };
-    if let Err(failure) = check_count(function, arguments.len()) {
-        return Outcome::Failed(failure);
+    if let Err(refused) = check_count(function, arguments.len()) {
+        return failure(refused);
     }
     let world = World { app, call, limit };
     match tokio::time::timeout(limit + GRACE, body.run(&world, arguments)).await {
-        Ok(outcome) => outcome,
-        Err(_) => Outcome::Failed(too_late(function, limit)),
+        Ok(ran) => ran,
+        Err(_) => failure(too_late(function, limit)),
     }
+}
+
+fn failure(failure: Failure) -> Ran {
+    Ran::local(Outcome::Failed(failure))
 }
 
 fn find(name: &str) -> Option<(&'static Function, &'static Body)> {
@@ -156,7 +164,7 @@ fn too_late(function: &Function, limit: Duration) -> Failure {
 }
 
 impl Body {
-    async fn run<'a>(&self, world: &'a World<'a>, arguments: &'a [Argument]) -> Outcome {
+    async fn run<'a>(&self, world: &'a World<'a>, arguments: &'a [Argument]) -> Ran {
         let given = match self {
             Body::Quick(function) => function(arguments),
             Body::Here(function) => function(world.app, arguments),
@@ -165,8 +173,8 @@ impl Body {
             Body::Calls(function) => return function(world, arguments).await,
         };
         match given {
-            Ok(output) => Outcome::Ok(output, None),
-            Err(failure) => Outcome::Failed(failure),
+            Ok(output) => Ran::local(Outcome::Ok(output, None)),
+            Err(failed) => failure(failed),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `sql_query`: one statement on a database that the operator configured, read-only, bounded, and never Callbook's own.
 
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use callbook_domain::arguments::Argument;
@@ -12,7 +12,6 @@ use callbook_store::fault::{fault, is_outage};
 use secrecy::ExposeSecret as _;
 use sqlx::postgres::{PgConnectOptions, PgDatabaseError, PgPoolOptions, PgTypeInfo};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, PgConnection, PgPool, SqlSafeStr as _};
-use uuid::Uuid;
 
 use super::{Given, World, failed, refused, text_of, too_large};
 use crate::config::Database;
@@ -28,8 +27,9 @@ const IDENTITY: &str = "select
     (select system_identifier from pg_catalog.pg_control_system()),
     (select oid::bigint from pg_catalog.pg_database where datname = pg_catalog.current_database())";
 
-/// Connections by executor and name of the database, made when they are first needed.
-static POOLS: LazyLock<Mutex<HashMap<(Uuid, String), PgPool>>> = LazyLock::new(Mutex::default);
+/// Connections by name of the database, made when they are first needed.
+#[derive(Default)]
+pub(crate) struct Databases(Mutex<HashMap<String, PgPool>>);
 
 /// The rows of a statement as a JSON list of objects. Arguments: the database's name, the statement, and the texts of
 /// `$1`, `$2`, … (`null` is null; a statement says what they are, as in `$1::int`).
@@ -45,7 +45,7 @@ pub(super) async fn query(world: &World<'_>, arguments: &[Argument]) -> Given {
         identity(&mut own).await
     };
     let own = own.await.map_err(|error| failed(&fault(error), Effect::Read))?;
-    let mut connection = pool(world.app.id, name, database)?.acquire().await.map_err(unavailable)?;
+    let mut connection = world.app.databases.pool(name, database)?.acquire().await.map_err(unavailable)?;
     if identity(&mut connection).await.map_err(unavailable)? == own {
         return Err(Failure::new("fn:own_database", "this is Callbook's own database"));
     }
@@ -75,32 +75,34 @@ fn statement<'a>(text: &'a str, parameters: &[Argument]) -> Result<&'a str, Fail
     }
 }
 
-fn pool(executor: Uuid, name: &str, database: &Database) -> Result<PgPool, Failure> {
-    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(pool) = pools.get(&(executor, name.to_owned())) {
-        return Ok(pool.clone());
-    }
-    let options: PgConnectOptions = database
-        .url
-        .expose_secret()
-        .parse()
-        .map_err(|_| Failure::new("fn:sql:unavailable", "the address of the database cannot be read"))?;
-    // nothing of one query is left for the next: no statements, settings, locks or temporary tables
-    let options =
-        options.application_name("callbook sql_query").statement_cache_capacity(0).disable_statement_logging();
-    let pool = PgPoolOptions::new()
-        .max_connections(MAX_CONNECTIONS)
-        .acquire_timeout(ACQUIRE)
-        .idle_timeout(IDLE)
-        .after_release(|connection, _| {
-            Box::pin(async move {
-                connection.execute("discard all").await?;
-                Ok(true)
+impl Databases {
+    fn pool(&self, name: &str, database: &Database) -> Result<PgPool, Failure> {
+        let mut pools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pool) = pools.get(name) {
+            return Ok(pool.clone());
+        }
+        let options: PgConnectOptions = database
+            .url
+            .expose_secret()
+            .parse()
+            .map_err(|_| Failure::new("fn:sql:unavailable", "the address of the database cannot be read"))?;
+        // nothing of one query is left for the next: no statements, settings, locks or temporary tables
+        let options =
+            options.application_name("callbook sql_query").statement_cache_capacity(0).disable_statement_logging();
+        let pool = PgPoolOptions::new()
+            .max_connections(MAX_CONNECTIONS)
+            .acquire_timeout(ACQUIRE)
+            .idle_timeout(IDLE)
+            .after_release(|connection, _| {
+                Box::pin(async move {
+                    connection.execute("discard all").await?;
+                    Ok(true)
+                })
             })
-        })
-        .connect_lazy_with(options);
-    pools.insert((executor, name.to_owned()), pool.clone());
-    Ok(pool)
+            .connect_lazy_with(options);
+        pools.insert(name.to_owned(), pool.clone());
+        Ok(pool)
+    }
 }
 
 /// Which database a connection leads to.

@@ -322,7 +322,7 @@ async fn the_time_is_given_in_the_zone_that_is_named_and_ids_sort_by_it() {
     let now: Value = serde_json::from_str(&stage.owner("NOW", json!(["Asia/Tokyo"])).await).unwrap();
     assert_eq!(now["zone"], "Asia/Tokyo");
     let iso = format!("{}T{}+09:00", now["today"].as_str().unwrap(), now["time"].as_str().unwrap());
-    assert_eq!((&now["iso"], now["now"].as_str().unwrap()), (&json!(iso), &*iso.replace('T', " ")[..19]));
+    assert_eq!((&now["iso"], now["now"].as_str().unwrap()), (&json!(iso), &iso.replace('T', " ")[..19]));
     assert!(stage.owner("NOW", json!(["Mars/Base"])).await.starts_with("ERR:fn:arguments:"));
     let (first, second) = (stage.owner("UUID", json!(["v7"])).await, stage.owner("UUID", json!(["v4"])).await);
     let version = |text: &str| Uuid::parse_str(text).unwrap().get_version_num();

@@ -1,0 +1,78 @@
+//! One exchange with an upstream: what went out, what came back, and the typed outcome of it.
+
+use std::fmt::Write as _;
+
+use callbook_domain::outcome::{Failure, Outcome, Output, is_json};
+use serde_json::{Map, Value, json};
+
+use crate::call::Ran;
+use crate::egress::{self, Answered, Egress, Failed, Limits, Outbound, Phase, Sent};
+
+/// Sends a request and reads its answer. `is_safe` says that a repetition changes nothing, so that a failure in doubt may
+/// be called retryable.
+pub async fn exchange(egress: &Egress, outbound: Outbound, limits: Limits, is_safe: bool) -> Ran {
+    let request = Some(written(&outbound));
+    match egress::send(egress, outbound, limits).await {
+        Ok(answered) => Ran { outcome: outcome(&answered, is_safe), request, response: Some(head(&answered)) },
+        Err(failed) => Ran { outcome: Outcome::Failed(unanswered(&failed, is_safe)), request, response: None },
+    }
+}
+
+/// The request as it goes over the wire. Its secrets are taken out before it is kept.
+fn written(outbound: &Outbound) -> Vec<u8> {
+    let mut text = format!("{} {}\n", outbound.method, outbound.url);
+    for (name, value) in &outbound.headers {
+        let _ = writeln!(text, "{name}: {}", value.to_str().unwrap_or_default());
+    }
+    let mut bytes = text.into_bytes();
+    if let Some(body) = &outbound.body {
+        bytes.push(b'\n');
+        bytes.extend_from_slice(body);
+    }
+    bytes
+}
+
+fn head(answered: &Answered) -> Vec<u8> {
+    let headers: Map<String, Value> =
+        answered.kept_headers.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
+    json!({"status": answered.status, "headers": headers, "truncated": answered.truncated}).to_string().into_bytes()
+}
+
+fn outcome(answered: &Answered, is_safe: bool) -> Outcome {
+    let (status, output) = (answered.status, output(answered));
+    if status < 400 {
+        return Outcome::Ok(output, Some(status));
+    }
+    Outcome::Failed(Failure {
+        code: format!("http:{status}"),
+        message: format!("the upstream answered {status}"),
+        upstream_status: Some(status),
+        retryable: status == 429 || is_safe && status >= 500,
+        at: None,
+        output: Some(output),
+    })
+}
+
+/// JSON without its byte order mark, text as UTF-8, anything else as it came.
+fn output(answered: &Answered) -> Output {
+    let media_type = answered.media_type.clone().unwrap_or_default();
+    let bytes = match egress::text(answered) {
+        _ if is_json(&media_type) => egress::json_bytes(answered).to_vec(),
+        Some(text) if media_type.starts_with("text/") => text.into_owned().into_bytes(),
+        Some(_) | None => answered.body.to_vec(),
+    };
+    Output { bytes, media_type, truncated: answered.truncated }
+}
+
+/// A request without a whole answer. One that may change something is not called safe to repeat once a byte may have
+/// left.
+fn unanswered(failed: &Failed, is_safe: bool) -> Failure {
+    let code = match failed.phase {
+        Phase::Refused(refusal) => return Failure::new(format!("http:refused:{}", refusal.as_str()), &failed.message),
+        Phase::Timeout => "http:timeout",
+        Phase::Decode => "http:decode",
+        Phase::Dns | Phase::Connect | Phase::Tls | Phase::Send | Phase::Head | Phase::Body => "http:fetch",
+    };
+    let failure = Failure::new(code, &failed.message);
+    if is_safe || failed.sent == Sent::No { failure.retryable() } else { failure }
+}
