@@ -19,9 +19,9 @@ fn refused(answer: &Answer, key: &str, code: &str) {
 
 /// A description that passes 16 KiB although each of its parts is within its bound.
 fn long_schema() -> Value {
-    let text = "Words that a reader of the contract has to read. ".repeat(6);
+    let name = "a_word_of_a_long_name_".repeat(12);
     let properties: serde_json::Map<String, Value> =
-        (0..60).map(|n| (format!("property_{n}"), json!({"type": "string", "description": text}))).collect();
+        (0..60).map(|n| (format!("{name}{n}"), json!({"type": "string"}))).collect();
     json!({"type": "object", "properties": properties})
 }
 
@@ -81,7 +81,7 @@ async fn templates_that_could_not_run_are_refused_with_their_place() {
         (json!({"type": "http", "target": "GET https://api.example.com/", "auth": "digest:NAME"}), "unknown_prefix:digest"),
         (json!({"type": "http", "target": "GET https://api.example.com/", "auth": "oauth:NAME"}), "oauth"),
         (json!({"type": "fn", "target": "echo", "content": "# WHAT: x\n[\"$5.00\"]"}), "$5"),
-        (json!({"type": "flow", "content": "# WHAT: x\nNOW: > > ECHO: $1"}), "step"),
+        (json!({"type": "flow", "content": "# WHAT: x\nNOW: > > ECHO: $1"}), "part 2"),
         (json!({"type": "flow", "content": "# WHAT: x\n"}), "flow"),
     ];
     for (columns, named) in cases {
@@ -168,7 +168,7 @@ async fn a_row_that_reaches_itself_is_refused_whichever_edit_closes_the_circle()
     world.create(&flow("TWO", "THREE: $1")).await;
     refused(&world.post("/api/directory", &flow("THREE", "ONE: $1")).await, "THREE", "cycle");
     world.create(&echo("THREE")).await;
-    let patch = json!({"type": "flow", "target": "", "content": "# WHAT: x\nONE: $1"});
+    let patch = json!({"type": "flow", "target": "", "content": "# WHAT: x\n# EX: x\nONE: $1"});
     refused(&world.patch("THREE", &patch).await, "THREE", "cycle");
     let lines = [flow("X", "Y: $1"), flow("Y", "X: $1"), echo("Z")].map(|row| row.to_string()).join("\n");
     let imported = world.import("", lines).await;

@@ -49,7 +49,10 @@ fn crates_use_only_what_their_room_allows() {
             assert!(!used.iter().any(|u| u == name), "{folder} must not use {name}");
         }
     };
-    none_of("shared/domain", &["prost", "tonic", "sqlx", "tokio", "reqwest", "axum", "callbook-store", "callbook-wire"]);
+    none_of(
+        "shared/domain",
+        &["prost", "tonic", "sqlx", "tokio", "reqwest", "axum", "callbook-store", "callbook-wire"],
+    );
     none_of("shared/wire", &["callbook-domain", "sqlx"]);
     none_of("shared/store", &["callbook-wire", "tonic", "prost", "axum", "callbook-ranking"]);
     none_of("shared/ranking", &["tokio", "sqlx", "tonic", "callbook-store", "callbook-wire", "reqwest"]);
@@ -76,8 +79,11 @@ fn words_of_a_room_stay_in_it() {
         let text = fs::read_to_string(&path).unwrap();
         let name = path.strip_prefix(root()).unwrap_or(&path).to_string_lossy().replace('\\', "/");
         let is_grpc = name.contains("/grpc");
-        let is_verb = name.starts_with("services/") && !is_grpc && !name.starts_with("services/gateway")
-            && !name.starts_with("services/callbook") && !name.ends_with("lib.rs");
+        let is_verb = name.starts_with("services/")
+            && !is_grpc
+            && !name.starts_with("services/gateway")
+            && !name.starts_with("services/callbook")
+            && !name.ends_with("lib.rs");
         if is_verb && (text.contains("callbook_wire") || text.contains("tonic::")) {
             strays.push(format!("{name}: wire words outside of grpc"));
         }

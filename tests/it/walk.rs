@@ -32,7 +32,11 @@ async fn a_new_capability_is_asked_for_called_and_proven_after_it_is_gone() {
 
     let invoked = world.invoke("ZZ_TEST_TEMPERATURE", "37.77|-122.42").await;
     let answer = invoked.json();
-    assert_eq!((invoked.status, answer["ok"].clone(), answer["ran"].clone()), (200, json!(true), json!(true)), "{answer}");
+    assert_eq!(
+        (invoked.status, answer["ok"].clone(), answer["ran"].clone()),
+        (200, json!(true), json!(true)),
+        "{answer}"
+    );
     assert!(answer["result"].as_str().unwrap().starts_with("HTTP 200:{\"latitude\":37.763283"), "{answer}");
     assert_eq!(answer["output"]["current"]["temperature_2m"].to_string(), "15.7");
     assert_eq!(upstream.seen()[0].target, "/v1/forecast?latitude=37.77&longitude=-122.42&current=temperature_2m");

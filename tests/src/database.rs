@@ -7,9 +7,17 @@ use callbook::cluster::Cluster;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _};
 
+static SERVER: OnceLock<(String, Option<Cluster>)> = OnceLock::new();
+
+/// Measures on a server that writes to its disk as a deployment's does. To be called before anything asks for one.
+pub fn durable(data: &std::path::Path) {
+    let cluster = Cluster::start(data, None).unwrap();
+    let url = cluster.url("postgres");
+    assert!(SERVER.set((url, Some(cluster))).is_ok(), "a server is in use already");
+}
+
 /// The server: `DATABASE_URL` where it is set, else a throw-away one for this process.
 fn server() -> &'static str {
-    static SERVER: OnceLock<(String, Option<Cluster>)> = OnceLock::new();
     let (url, _) = SERVER.get_or_init(|| match std::env::var("DATABASE_URL") {
         Ok(url) if !url.is_empty() => (url, None),
         _ => {
@@ -28,6 +36,11 @@ pub async fn fresh() -> String {
     connection.close().await.unwrap();
     let (base, _) = server().rsplit_once('/').unwrap();
     format!("{base}/{name}")
+}
+
+/// A pool as the services have it.
+pub fn services(url: &str) -> sqlx::PgPool {
+    callbook_store::pool::connect(&PgConnectOptions::from_str(url).unwrap(), 32)
 }
 
 /// A connection as the role that owns everything, to look behind the product's back.

@@ -1,6 +1,7 @@
 //! The whole product from outside: a deployment on a fresh database, and an upstream that is a real HTTP server.
 #![allow(clippy::unwrap_used, reason = "a harness that cannot go on should say where")]
 
+pub mod book;
 pub mod database;
 pub mod process;
 pub mod upstream;
@@ -9,6 +10,7 @@ pub mod world;
 use std::path::PathBuf;
 
 /// The folder of third-party data, or nothing with a line that says so: `skipped` in the output is what CI looks for.
+#[expect(clippy::print_stdout, reason = "the line is what CI looks for")]
 pub fn shared(path: &str) -> Option<PathBuf> {
     let root = std::env::var_os("CALLBOOK_SHARED").map(PathBuf::from);
     let root = root.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"));

@@ -59,12 +59,8 @@ impl Process {
             .stderr(log)
             .spawn()
             .unwrap();
-        let mut process = Process {
-            child,
-            http: format!("http://{}", local(http)),
-            grpc: format!("http://{}", local(grpc)),
-            data,
-        };
+        let mut process =
+            Process { child, http: format!("http://{}", local(http)), grpc: format!("http://{}", local(grpc)), data };
         process.wait_until_ready(&local(admin));
         process
     }
@@ -86,6 +82,13 @@ impl Process {
     /// What it wrote to stderr.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(self.data.path().join("log")).unwrap_or_default()).into_owned()
+    }
+
+    /// How much memory it holds, in KiB.
+    pub fn resident_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").trim().parse().unwrap()
     }
 
     /// Ends it without a chance to tidy up.

@@ -1,6 +1,7 @@
 //! The outside world: an HTTP server on loopback that remembers what it was asked.
 
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -24,7 +25,8 @@ pub struct Seen {
     pub body: Bytes,
 }
 
-type Answer = Arc<dyn Fn(&Seen) -> Response<Body> + Send + Sync>;
+type Answering = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
+type Answer = Arc<dyn Fn(Seen) -> Answering + Send + Sync>;
 
 /// A server that answers every request by one function.
 #[derive(Clone)]
@@ -38,7 +40,6 @@ pub struct Upstream {
 struct Inner {
     seen: Arc<Mutex<Vec<Seen>>>,
     answer: Answer,
-    delay: Duration,
 }
 
 impl Upstream {
@@ -49,10 +50,26 @@ impl Upstream {
 
     /// A server that thinks for `delay` before each answer.
     pub async fn slow(delay: Duration, answer: impl Fn(&Seen) -> Response<Body> + Send + Sync + 'static) -> Upstream {
+        let answer = Arc::new(answer);
+        Upstream::thinking(move |seen| {
+            let answer = answer.clone();
+            async move {
+                tokio::time::sleep(delay).await;
+                answer(&seen)
+            }
+        })
+        .await
+    }
+
+    /// A server that may look around before it answers.
+    pub async fn thinking<F>(answer: impl Fn(Seen) -> F + Send + Sync + 'static) -> Upstream
+    where
+        F: Future<Output = Response<Body>> + Send + 'static,
+    {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let at = listener.local_addr().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let inner = Inner { seen: seen.clone(), answer: Arc::new(answer), delay };
+        let inner = Inner { seen: seen.clone(), answer: Arc::new(move |seen| Box::pin(answer(seen))) };
         let routes = Router::new().fallback(handle).with_state(inner);
         tokio::spawn(async move { axum::serve(listener, routes).await });
         Upstream { at, seen }
@@ -78,6 +95,11 @@ impl Upstream {
     pub fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
+
+    /// How much came in so far.
+    pub fn count(&self) -> usize {
+        self.seen.lock().unwrap().len()
+    }
 }
 
 /// A JSON answer.
@@ -99,6 +121,5 @@ async fn handle(State(inner): State<Inner>, request: Request) -> Response<Body> 
         body,
     };
     inner.seen.lock().unwrap().push(seen.clone());
-    tokio::time::sleep(inner.delay).await;
-    (inner.answer)(&seen)
+    (inner.answer)(seen).await
 }

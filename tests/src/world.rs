@@ -46,6 +46,18 @@ impl Answer {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or(Value::Null)
     }
+
+    /// The field `error`; empty where there is none.
+    pub fn error(&self) -> String {
+        self.json()["error"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The id of the invocation that answered, or that is named in the refusal.
+    pub fn id(&self) -> String {
+        let body = self.json();
+        let id = body["proof"]["invocation_id"].as_str().or(body["invocation_id"].as_str());
+        id.unwrap_or_default().to_owned()
+    }
 }
 
 /// A deployment in the making.
@@ -100,12 +112,29 @@ impl World {
         self.post("/api/dispatch", &serde_json::json!({"key": key, "body": body})).await
     }
 
+    /// A connection to the services.
+    pub async fn channel(&self) -> tonic::transport::Channel {
+        tonic::transport::Endpoint::from_shared(self.grpc.clone()).unwrap().connect().await.unwrap()
+    }
+
     /// Ends the deployment in order.
     pub async fn stop(mut self) {
         if let Some(node) = self.node.take() {
             node.stop().await.unwrap();
         }
     }
+}
+
+/// A message with the owner's credential.
+pub fn owned<T>(message: T) -> tonic::Request<T> {
+    keyed(OWNER, message)
+}
+
+/// A message with somebody's credential.
+pub fn keyed<T>(key: &str, message: T) -> tonic::Request<T> {
+    let mut request = tonic::Request::new(message);
+    request.metadata_mut().insert("authorization", format!("Bearer {key}").parse().unwrap());
+    request
 }
 
 /// Sends a request and reads the whole answer.

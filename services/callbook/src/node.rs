@@ -146,7 +146,10 @@ impl Node {
     }
 
     fn serve_gateway(&mut self, settings: &Settings, listener: TcpListener) -> Result<()> {
-        let own = self.grpc.map_or_else(|| format!("http://{}", settings.grpc), |at| format!("http://{at}"));
+        let encrypted = settings.peers.tls.as_ref().is_some_and(|tls| tls.identity.is_some());
+        let scheme = if encrypted { "https" } else { "http" };
+        let own = self.grpc.map_or_else(|| settings.grpc.to_string(), |at| at.to_string());
+        let own = format!("{scheme}://{own}");
         let config = callbook_gateway::Config::from_settings(settings, own.parse()?)?;
         let stop = self.stop.clone();
         self.tasks.spawn(async move { callbook_gateway::serve(listener, config, stop).await.map_err(Into::into) });
@@ -165,6 +168,7 @@ impl Node {
         let health = tonic_health::server::health_reporter();
         let mut server = Server::builder()
             .http2_keepalive_interval(Some(Duration::from_secs(20)))
+            .http2_max_header_list_size(64 * 1_024)
             .max_concurrent_streams(Some(1_024));
         if let Some(tls) = &settings.peers.tls
             && let Some((certificate, key)) = &tls.identity
@@ -172,9 +176,11 @@ impl Node {
             let identity = Identity::from_pem(std::fs::read(certificate)?, std::fs::read(key)?);
             server = server.tls_config(ServerTlsConfig::new().identity(identity))?;
         }
-        let reflection = || tonic_reflection::server::Builder::configure()
-            .register_encoded_file_descriptor_set(callbook_wire::FILE_DESCRIPTOR_SET)
-            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET);
+        let reflection = || {
+            tonic_reflection::server::Builder::configure()
+                .register_encoded_file_descriptor_set(callbook_wire::FILE_DESCRIPTOR_SET)
+                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        };
         let mut routes = server
             .layer(Observe)
             .add_service(health.1)

@@ -84,7 +84,7 @@ fn no_runner(entry: &Entry) -> Fault {
 
 /// The answer for a key that no visible row has, with the keys that may have been meant.
 pub fn unknown(snapshot: &Snapshot, caller: &Caller, attempted: &str) -> Fault {
-    let near = snapshot.similar(attempted, |entry| entry.row.definition.enabled && caller.sees(entry.key()));
+    let near = snapshot.similar(attempted, |entry| entry.is_planner_visible() && caller.sees(entry.key()));
     let near: Vec<String> = near.iter().map(Key::to_string).collect();
     let shown: String = attempted.chars().take(128).collect();
     Fault::new(Reason::UnknownKey, "no row of this key")

@@ -34,8 +34,8 @@ pub async fn run_to_the_end(
     let ran = app.redacted(ran);
     let finished = finished(&app, &call, &candidate, &ran);
     let stored = match candidate.mode {
-        Mode::Durable => store(|| app.results.submit(finished.clone()), deadline).await,
-        Mode::Read => store(|| app.reads.submit((candidate.clone(), finished.clone())), deadline).await,
+        Mode::Durable => store(|| app.committer.finish(finished.clone()), deadline).await,
+        Mode::Read => store(|| app.committer.record(candidate.clone(), finished.clone()), deadline).await,
     };
     let answer = match stored {
         true => Ok(answer(&call, &candidate, ran.outcome)),
@@ -46,9 +46,12 @@ pub async fn run_to_the_end(
 
 /// A runner ends in time, and a runner that panics is a failed outcome like another.
 async fn bounded(app: &Arc<App>, call: &Call, deadline: Deadline) -> Ran {
-    let own = call.entry.row.definition.timeout_ms.map_or(Duration::from_secs(30), |ms| {
-        Duration::from_millis(u64::try_from(ms).unwrap_or(0))
-    });
+    let own = call
+        .entry
+        .row
+        .definition
+        .timeout_ms
+        .map_or(Duration::from_secs(30), |ms| Duration::from_millis(u64::try_from(ms).unwrap_or(0)));
     // what is left of the deadline has to carry the answer too
     let left = deadline.left();
     let limit = own.min(left.saturating_sub((left / 10).min(Duration::from_millis(250))));

@@ -15,6 +15,7 @@ const LANES: usize = 2;
 const QUEUE: usize = 4_096;
 
 type Reply<R> = oneshot::Sender<sqlx::Result<R>>;
+type Waiting<T, R> = Arc<Mutex<mpsc::Receiver<(T, Reply<R>)>>>;
 
 /// The entrance to one kind of grouped work.
 pub struct Grouped<T, R> {
@@ -28,8 +29,10 @@ pub enum Refused {
     Full,
     /// The work failed.
     Sql(sqlx::Error),
-    /// The process is stopping.
+    /// The process is stopping; nothing was done.
     Stopped,
+    /// The work ended without an answer, so it may have been done.
+    Lost,
 }
 
 impl<T, R> Grouped<T, R>
@@ -60,12 +63,12 @@ where
         })?;
         match answer.await {
             Ok(answer) => answer.map_err(Refused::Sql),
-            Err(_) => Err(Refused::Stopped),
+            Err(_) => Err(Refused::Lost),
         }
     }
 }
 
-async fn lane<T, R, W, F>(waiting: Arc<Mutex<mpsc::Receiver<(T, Reply<R>)>>>, work: W)
+async fn lane<T, R, W, F>(waiting: Waiting<T, R>, work: W)
 where
     T: Clone + Send + Sync + 'static,
     R: Send + 'static,

@@ -1,6 +1,6 @@
 //! The walk of a call: admission, commit point, run, result, answer.
 //!
-//! After the commit point the work belongs to a task of its own: a client that hangs up changes nothing.
+//! The walk belongs to a task of its own: a client that hangs up changes nothing.
 
 use std::sync::Arc;
 
@@ -20,13 +20,14 @@ use crate::call::{Answer, Call, Request, sent_json};
 use crate::config::LEASE_AFTER_DEADLINE;
 use crate::finish::run_to_the_end;
 use crate::group::Refused;
-use crate::stored_answer;
 use crate::store::commit::{self, Candidate, Earlier, Held};
+use crate::stored_answer;
 
 /// A row that moves is read again this often before the caller hears of it.
 const TRIES: usize = 3;
 
-/// Runs a row once, with a receipt.
+/// Runs a row once, with a receipt. All of it belongs to a task of its own from the start: a client that hangs up while
+/// the intent is being committed must not leave a committed call that nobody runs.
 ///
 /// # Errors
 /// Whatever admission or the commit point refuses. A run that failed is no error: it is in the answer.
@@ -35,32 +36,69 @@ pub async fn invoke(app: &Arc<App>, caller: &Caller, request: Request) -> Result
         check_idempotency_key(key)?;
     }
     let slot = app.slot()?;
+    let (id, deadline) = (InvocationId::new(app.clock.now()), request.deadline);
+    let (reply, answer) = oneshot::channel();
+    let walk = walk(app.clone(), caller.clone(), request, id, reply);
+    app.tasks.spawn(
+        async move {
+            walk.await;
+            drop(slot);
+        }
+        .in_current_span(),
+    );
+    match tokio::time::timeout(deadline.left() + LEASE_AFTER_DEADLINE, answer).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) | Err(_) => Err(lost(id)),
+    }
+}
+
+async fn walk(
+    app: Arc<App>,
+    caller: Caller,
+    request: Request,
+    id: InvocationId,
+    reply: oneshot::Sender<Result<Answer>>,
+) {
+    match pass(&app, &caller, &request, id).await {
+        Ok(Passed::Fires(call, candidate)) => run_to_the_end(app, *call, *candidate, request.deadline, reply).await,
+        Ok(Passed::Answered(answer)) => drop(reply.send(Ok(*answer))), // the caller may have gone
+        Err(fault) => drop(reply.send(Err(fault))),
+    }
+}
+
+/// What became of a call at the commit point.
+enum Passed {
+    /// It is committed, or needs no commit before it runs.
+    Fires(Box<Call>, Box<Candidate>),
+    /// An earlier call answers for it.
+    Answered(Box<Answer>),
+}
+
+async fn pass(app: &Arc<App>, caller: &Caller, request: &Request, id: InvocationId) -> Result<Passed> {
     let mut moved = 0;
     loop {
-        let call = admit(app, caller, &request).await?;
+        let call = admit(app, caller, request).await?;
         app.check_breaker(&call).await?;
-        let mode = mode(app, &call, &request);
-        let candidate = candidate(app, caller, &request, &call, mode);
-        if mode == Mode::Read {
-            return fire(app, call, candidate, &request, slot).await;
+        let mode = mode(app, &call, request);
+        let candidate = candidate(app, caller, request, &call, id, mode);
+        if mode == Mode::Read || app.committer.admit(candidate.clone()).await.map_err(refused)? {
+            return Ok(Passed::Fires(Box::new(call), Box::new(candidate)));
         }
-        match app.intents.submit(candidate.clone()).await.map_err(refused)? {
-            true => return fire(app, call, candidate, &request, slot).await,
-            false => match commit::why_held(app.directory.pool(), &candidate).await? {
-                Held::Earlier(earlier) => match repeat(app, &candidate, *earlier).await? {
-                    Some(answer) => return Ok(answer),
-                    None => continue, // the key's day was over and it is free again
-                },
-                Held::Revoked => return Err(callbook_domain::caller::unauthorized()),
-                Held::Moved if moved + 1 < TRIES => {
-                    moved += 1;
-                    app.directory.fresh().await?;
-                }
-                Held::Moved => {
-                    return Err(Fault::new(Reason::RowMoved, "the row changes faster than it can be called")
-                        .fix("read the contract again and repeat the call"));
-                }
-            },
+        match commit::why_held(app.directory.pool(), &candidate).await? {
+            Held::Earlier(earlier) => {
+                if let Some(answer) = repeat(app, &candidate, *earlier).await? {
+                    return Ok(Passed::Answered(Box::new(answer)));
+                } // else the key's day was over and it is free again
+            }
+            Held::Revoked => return Err(callbook_domain::caller::unauthorized()),
+            Held::Moved if moved + 1 < TRIES => {
+                moved += 1;
+                app.directory.fresh().await?;
+            }
+            Held::Moved => {
+                return Err(Fault::new(Reason::RowMoved, "the row changes faster than it can be called")
+                    .fix("read the contract again and repeat the call"));
+            }
         }
     }
 }
@@ -71,6 +109,7 @@ fn refused(refused: Refused) -> Fault {
         Refused::Full => overloaded(),
         Refused::Sql(error) => fault(error),
         Refused::Stopped => Fault::new(Reason::ShuttingDown, "the executor is stopping").retry_after_ms(1_000),
+        Refused::Lost => Fault::new(Reason::Internal, "the commit ended without an answer").with("fired", "false"),
     }
 }
 
@@ -86,9 +125,15 @@ fn mode(app: &App, call: &Call, request: &Request) -> Mode {
     if reads { Mode::Read } else { Mode::Durable }
 }
 
-fn candidate(app: &App, caller: &Caller, request: &Request, call: &Call, mode: Mode) -> Candidate {
-    let now = app.clock.now();
-    let (row, id) = (&call.entry.row, InvocationId::new(now));
+fn candidate(
+    app: &App,
+    caller: &Caller,
+    request: &Request,
+    call: &Call,
+    id: InvocationId,
+    mode: Mode,
+) -> Candidate {
+    let (now, row) = (app.clock.now(), &call.entry.row);
     let input = Sealed::new(sent_json(&request.sent).into_bytes());
     let lease = request.deadline.left() + LEASE_AFTER_DEADLINE;
     let event = Body::new(EventKind::Intent)
@@ -137,37 +182,20 @@ fn candidate(app: &App, caller: &Caller, request: &Request, call: &Call, mode: M
     }
 }
 
-/// Runs what was committed and waits for its result to be committed too.
-async fn fire(
-    app: &Arc<App>,
-    call: Call,
-    candidate: Candidate,
-    request: &Request,
-    slot: Option<tokio::sync::OwnedSemaphorePermit>,
-) -> Result<Answer> {
-    let (id, deadline) = (candidate.id, request.deadline);
-    let (reply, answer) = oneshot::channel();
-    let work = run_to_the_end(app.clone(), call, candidate, deadline, reply);
-    app.tasks.spawn(
-        async move {
-            work.await;
-            drop(slot);
-        }
-        .in_current_span(),
-    );
-    let waited = tokio::time::timeout(deadline.left() + LEASE_AFTER_DEADLINE, answer).await;
-    match waited {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(_)) | Err(_) => Err(not_stored(id)),
-    }
-}
-
 /// The answer when a call was fired and its result is not committed: it may have happened, and must not be repeated
 /// blindly.
 pub fn not_stored(id: InvocationId) -> Fault {
     Fault::new(Reason::ResultNotStored, "the call was fired and its result is not stored yet")
         .with("invocation_id", id.to_string())
         .with("fired", "true")
+        .fix("look at the receipt before you repeat the call")
+}
+
+/// The answer when the call's own task came to no end in time: it may have fired.
+fn lost(id: InvocationId) -> Fault {
+    Fault::new(Reason::ResultNotStored, "the call came to no end in time and may have been fired")
+        .with("invocation_id", id.to_string())
+        .with("fired", "unknown")
         .fix("look at the receipt before you repeat the call")
 }
 

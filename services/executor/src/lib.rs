@@ -2,6 +2,8 @@
 
 pub mod config;
 
+pub mod committer;
+
 mod call;
 mod admit;
 mod invoke;
@@ -16,7 +18,7 @@ mod retain;
 
 mod runner;
 pub mod egress;
-mod group;
+pub mod group;
 mod store;
 
 pub mod grpc;
@@ -37,11 +39,9 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::call::{Call, Ran, Work};
+use crate::committer::Committer;
 use crate::config::Config;
 use crate::egress::{Egress, Gate, Redactor, Secrets};
-use crate::group::Grouped;
-use crate::store::commit::Candidate;
-use crate::store::finish::Finished;
 
 pub use live::serve;
 
@@ -62,9 +62,7 @@ pub struct App {
     pub index: Arc<Shelf>,
     /// The time.
     pub clock: Clock,
-    pub(crate) intents: Grouped<Candidate, bool>,
-    pub(crate) results: Grouped<Finished, bool>,
-    pub(crate) reads: Grouped<(Candidate, Finished), bool>,
+    pub(crate) committer: Committer,
     pub(crate) tasks: TaskTracker,
     pub(crate) egress: Egress,
     pub(crate) secrets: Secrets,
@@ -102,30 +100,7 @@ impl App {
     /// An executor that has not served yet.
     pub fn new(parts: Parts) -> Arc<App> {
         let Parts { config, directory, callers, index, clock, egress, secrets } = parts;
-        let pool = directory.pool().clone();
-        let intents = Grouped::start(move |group: Arc<[Candidate]>| {
-            let pool = pool.clone();
-            async move {
-                let admitted = store::commit::commit(&pool, &group).await?;
-                Ok(group.iter().map(|candidate| admitted.contains(&candidate.id.0)).collect())
-            }
-        });
-        let pool = directory.pool().clone();
-        let results = Grouped::start(move |group: Arc<[Finished]>| {
-            let pool = pool.clone();
-            async move {
-                let stored = store::finish::finish(&pool, &group).await?;
-                Ok(group.iter().map(|finished| stored.contains(&finished.id)).collect())
-            }
-        });
-        let pool = directory.pool().clone();
-        let reads = Grouped::start(move |group: Arc<[(Candidate, Finished)]>| {
-            let pool = pool.clone();
-            async move {
-                store::read::write(&pool, &group).await?;
-                Ok(vec![true; group.len()])
-            }
-        });
+        let committer = Committer::start(directory.pool());
         let values = secrets.live_values();
         let redactor = Arc::new(Redactor::new(&values));
         let redactor = Mutex::new(HeldRedactor { read_at: Instant::now(), values, redactor });
@@ -138,9 +113,7 @@ impl App {
             callers,
             index,
             clock,
-            intents,
-            results,
-            reads,
+            committer,
             tasks: TaskTracker::new(),
             egress,
             secrets,
@@ -165,7 +138,8 @@ impl App {
     async fn check_breaker(&self, call: &Call) -> Result<()> {
         let Work::Http(request) = &call.work else { return Ok(()) };
         let Some(credential) = runner::http::credential_of(self, call, &request.url) else { return Ok(()) };
-        let mut breaker = store::breaker::look(self.directory.pool(), &credential).await.map_err(callbook_store::fault::fault)?;
+        let mut breaker =
+            store::breaker::look(self.directory.pool(), &credential).await.map_err(callbook_store::fault::fault)?;
         let key = call.entry.key().as_str();
         match breaker.enter(&credential.fingerprint, self.clock.now()) {
             Gate::Pass | Gate::Probe => Ok(()),

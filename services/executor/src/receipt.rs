@@ -49,9 +49,9 @@ pub fn logged_commitment(events: &[Logged], part: &str) -> String {
         "request" => "req",
         _ => "res",
     };
-    let bodies = events.iter().filter_map(|event| serde_json::from_str::<serde_json::Value>(&event.body).ok());
-    let found = bodies.filter_map(|body| body.get(name).and_then(|value| value.as_str().map(str::to_owned))).last();
-    found.unwrap_or_default()
+    let bodies = events.iter().rev().filter_map(|event| serde_json::from_str::<serde_json::Value>(&event.body).ok());
+    let mut found = bodies.filter_map(|body| body.get(name).and_then(|value| value.as_str().map(str::to_owned)));
+    found.next().unwrap_or_default()
 }
 
 /// What a receipt calls the invocation.

@@ -55,7 +55,8 @@ pub fn outcome(record: &Record, payload: &[Payload]) -> Outcome {
     }
     let lost = State::parse(&record.state) == Some(State::Unknown);
     let code = if lost { Some("unknown".to_owned()) } else { record.code.clone() };
-    let message = if lost { Some("the executor died before the result was stored".to_owned()) } else { record.message.clone() };
+    let message =
+        if lost { Some("the executor died before the result was stored".to_owned()) } else { record.message.clone() };
     Outcome::Failed(Failure {
         code: code.unwrap_or_default(),
         message: message.unwrap_or_default(),

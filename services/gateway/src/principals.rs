@@ -11,7 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::answer::{Answer, Refused, json, json_with, moment, some};
 use crate::app::App;
-use crate::request::{At, Call, JsonBody, Limit, Query, nothing};
+use crate::request::{At, Call, JsonBody, Limit, Query, Switch, nothing};
 use crate::upstream::rpc;
 
 /// One thing that a principal may do, over a part of the book.
@@ -84,8 +84,8 @@ struct Created {
 #[into_params(parameter_in = Query)]
 pub(crate) struct Filter {
     /// True: ended ones too.
-    #[param(nullable = false)]
-    include_revoked: Option<bool>,
+    #[param(nullable = false, inline)]
+    include_revoked: Option<Switch>,
     /// Entries a page, from 1; 100 where nothing is said, 500 at most.
     #[param(nullable = false, inline)]
     limit: Option<Limit>,
@@ -137,7 +137,7 @@ pub(crate) async fn create(State(app): State<Arc<App>>, call: Call, JsonBody(wan
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>, call: Call, Query(filter): Query<Filter>) -> Answer {
     let request = wire::ListPrincipalsRequest {
-        include_revoked: filter.include_revoked.unwrap_or_default(),
+        include_revoked: filter.include_revoked.unwrap_or_default().0,
         page_size: Limit::page_size(filter.limit),
         page_token: filter.cursor.unwrap_or_default(),
     };

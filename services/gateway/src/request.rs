@@ -15,7 +15,7 @@ use callbook_domain::fault::{Fault, Reason};
 pub(crate) use self::body::{JsonBody, Object, is_import, object, too_large, unsupported};
 pub(crate) use self::call::{Call, REQUEST_ID, TERMINAL_KEY};
 pub(crate) use self::condition::{Etag, IfMatch, if_match, is_fresh};
-pub(crate) use self::query::{Limit, Query, names, nothing, recognize, wants};
+pub(crate) use self::query::{Limit, Query, Switch, names, nothing, recognize, wants};
 use crate::answer::Refusal;
 use crate::app::App;
 

@@ -101,8 +101,8 @@ impl Callers {
         .await?;
         record
             .map(|record| {
-                let grants: Vec<Grant> = serde_json::from_str(&record.grants)
-                    .map_err(|_| sqlx::Error::Decode("principal.grants".into()))?;
+                let grants: Vec<Grant> =
+                    serde_json::from_str(&record.grants).map_err(|_| sqlx::Error::Decode("principal.grants".into()))?;
                 Ok(Principal { id: record.id, name: record.name, grants })
             })
             .transpose()

@@ -32,9 +32,8 @@ impl Serialize for May {
 impl<'de> Deserialize<'de> for May {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = String::deserialize(deserializer)?;
-        May::parse(&word).ok_or_else(|| {
-            serde::de::Error::custom("`may` is one of invoke, edit, mint, approve, read_receipts")
-        })
+        May::parse(&word)
+            .ok_or_else(|| serde::de::Error::custom("`may` is one of invoke, edit, mint, approve, read_receipts"))
     }
 }
 
@@ -141,7 +140,8 @@ impl Caller {
         match self {
             Caller::Anonymous => Err(unauthorized()),
             Caller::Owner | Caller::Principal(_) => {
-                Err(Fault::new(Reason::Forbidden, format!("this credential does not cover {needs}")).with("needs", needs))
+                Err(Fault::new(Reason::Forbidden, format!("this credential does not cover {needs}"))
+                    .with("needs", needs))
             }
         }
     }

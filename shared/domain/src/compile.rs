@@ -154,7 +154,16 @@ impl Parts {
         let output_schema = self.output_schema.map_err(|why| hygiene::Violation::bad_schema("output_schema", &why))?;
         let effect = effect(definition, &plan, &self.docstring);
         let signature = Signature { names: self.names, uses: uses(&plan, &self.template), schema };
-        Ok(Compiled { docstring: self.docstring, template: self.template, plan, signature, auth, output_schema, effect, reaches })
+        Ok(Compiled {
+            docstring: self.docstring,
+            template: self.template,
+            plan,
+            signature,
+            auth,
+            output_schema,
+            effect,
+            reaches,
+        })
     }
 }
 
@@ -233,7 +242,12 @@ fn uses(plan: &Plan, template: &str) -> SlotUse {
         Plan::Fn(function) => function.arguments.slot_use(),
         Plan::Flow(flow) => {
             let used = flow.slot_use();
-            SlotUse { highest: used.highest, rest_from: used.rest_from, named: used.named.into_iter().collect(), optional: false }
+            SlotUse {
+                highest: used.highest,
+                rest_from: used.rest_from,
+                named: used.named.into_iter().collect(),
+                optional: false,
+            }
         }
         Plan::Agent(_) => SlotUse { highest: 1, rest_from: Some(1), ..SlotUse::default() },
         Plan::Block => SlotUse::default(),

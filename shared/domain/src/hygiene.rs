@@ -72,7 +72,11 @@ impl Violation {
 
     /// A row that reaches itself.
     pub fn cycle() -> Self {
-        Violation::new("cycle", "the row reaches itself through its steps or includes", "take one of the steps out of the circle")
+        Violation::new(
+            "cycle",
+            "the row reaches itself through its steps or includes",
+            "take one of the steps out of the circle",
+        )
     }
 
     /// A step that other executors run than its flow.
@@ -149,7 +153,10 @@ fn words(definition: &Definition, parts: &Parts) -> Vec<Violation> {
 fn templates(parts: &Parts) -> Vec<Violation> {
     let mut violations = Vec::new();
     if parts.docstring.raw.len() > MAX_DOCSTRING {
-        let bad = BadTemplate::new("content", format!("the docstring is {} bytes, more than {MAX_DOCSTRING}", parts.docstring.raw.len()));
+        let bad = BadTemplate::new(
+            "content",
+            format!("the docstring is {} bytes, more than {MAX_DOCSTRING}", parts.docstring.raw.len()),
+        );
         violations.push(Violation::bad_template(&bad));
     }
     if let Err(bad) = &parts.plan {

@@ -12,9 +12,26 @@ pub const MAX_KEY: usize = 128;
 
 /// Member names that a key segment may not have, because generated JavaScript would reach something else by them.
 const RESERVED: &[&str] = &[
-    "__proto__", "constructor", "prototype", "then", "toString", "valueOf", "hasOwnProperty", "isPrototypeOf",
-    "propertyIsEnumerable", "toLocaleString", "toJSON", "__defineGetter__", "__defineSetter__", "__lookupGetter__",
-    "__lookupSetter__", "arguments", "caller", "apply", "bind", "call",
+    "__proto__",
+    "constructor",
+    "prototype",
+    "then",
+    "toString",
+    "valueOf",
+    "hasOwnProperty",
+    "isPrototypeOf",
+    "propertyIsEnumerable",
+    "toLocaleString",
+    "toJSON",
+    "__defineGetter__",
+    "__defineSetter__",
+    "__lookupGetter__",
+    "__lookupSetter__",
+    "arguments",
+    "caller",
+    "apply",
+    "bind",
+    "call",
 ];
 
 /// A row's unique invocation name: `[A-Za-z_][A-Za-z0-9_.-]{0,127}`, dots making namespaces, compared exactly.

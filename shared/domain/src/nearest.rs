@@ -34,8 +34,10 @@ mod tests {
 
     #[test]
     fn containment_comes_before_edits_and_far_keys_do_not_come() {
-        let keys: Vec<Key> =
-            ["ZZ_TEST_TEMPERATURE", "NOW", "NOW_LOCAL", "NO", "GITHUB"].iter().map(|k| Key::parse(k).unwrap()).collect();
+        let keys: Vec<Key> = ["ZZ_TEST_TEMPERATURE", "NOW", "NOW_LOCAL", "NO", "GITHUB"]
+            .iter()
+            .map(|k| Key::parse(k).unwrap())
+            .collect();
         let near = |text: &str| nearest(text, keys.iter()).iter().map(Key::to_string).collect::<Vec<_>>();
         assert_eq!(near("ZZ_TEST_TEMPERATUR"), ["ZZ_TEST_TEMPERATURE"]);
         assert_eq!(near("now"), ["NOW", "NO", "NOW_LOCAL"]);

@@ -188,7 +188,10 @@ mod tests {
             ..Failure::new("http:401", "the upstream answered 401")
         };
         assert_eq!(Outcome::Failed(refused).render(), "ERR:http:401:no");
-        assert_eq!(Outcome::Failed(Failure::new("fn:unknown_target", "frobnicate")).render(), "ERR:fn:unknown_target:frobnicate");
+        assert_eq!(
+            Outcome::Failed(Failure::new("fn:unknown_target", "frobnicate")).render(),
+            "ERR:fn:unknown_target:frobnicate"
+        );
     }
 
     #[test]

@@ -139,9 +139,26 @@ pub struct Definition {
 
 /// The columns that a writer may set, in the order in which rows are shown.
 pub const COLUMNS: &[&str] = &[
-    "key", "type", "target", "auth", "content", "category", "allowed_categories", "seq", "enabled", "planner_visible",
-    "planner_rank", "input_schema", "output_schema", "examples", "sensitive", "runner", "includes", "provenance",
-    "timeout_ms", "max_response_bytes",
+    "key",
+    "type",
+    "target",
+    "auth",
+    "content",
+    "category",
+    "allowed_categories",
+    "seq",
+    "enabled",
+    "planner_visible",
+    "planner_rank",
+    "input_schema",
+    "output_schema",
+    "examples",
+    "sensitive",
+    "runner",
+    "includes",
+    "provenance",
+    "timeout_ms",
+    "max_response_bytes",
 ];
 
 /// Columns that the book keeps itself. A write that names one is told so in `ignored_fields`.
@@ -211,7 +228,8 @@ impl Definition {
 
     /// The writable columns in the seed's shape; lists as the seed's comma-separated text, schemas as JSON.
     pub fn to_json(&self) -> Map<String, Value> {
-        let schema = |s: &Option<String>| s.as_deref().map_or(Value::Null, |s| serde_json::from_str(s).unwrap_or(json!(s)));
+        let schema =
+            |s: &Option<String>| s.as_deref().map_or(Value::Null, |s| serde_json::from_str(s).unwrap_or(json!(s)));
         let Value::Object(map) = json!({
             "key": self.key, "type": self.row_type.as_str(), "target": self.target, "auth": self.auth,
             "content": self.content, "category": self.category, "allowed_categories": joined(&self.allowed_categories),

@@ -1,8 +1,9 @@
 //! The index over a snapshot of the book, and its scoring. Pure: no I/O, no async, no SQL.
 //!
-//! A row becomes words (`words`), its words become postings (`vocabulary`, `row`), a question becomes words too
-//! (`reading`), and `ask` brings both together: keys that the question names, then what the operator recommends,
-//! then what fits by its words, then what the operator demotes. `score` holds every number and says where it is from.
+//! A row becomes words (`words`), its words become postings (`row`, `vocabulary`), a question becomes words too
+//! (`reading`), and `ask` brings both together: keys that the question writes out, then what the operator recommends,
+//! then keys that it says in words, then what fits by its words, then what the operator demotes. `score` holds every
+//! number and says where it is from.
 //!
 //! An [`Index`] is a value: a clone shares everything with its origin and a write to the clone copies only what it
 //! touches, so that a snapshot can be replaced by pointer swap while others still read the old one, and no question

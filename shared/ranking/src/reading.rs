@@ -160,7 +160,7 @@ impl Reading {
         }
     }
 
-    /// Every word of the question without its ending, function words and corrected words too.
+    /// Every word of the question without its ending, corrected words too, and its function words as they are.
     pub(crate) fn stems<'a>(&'a self, index: &'a Index) -> HashSet<&'a str> {
         let function_words = self.tokens.iter().map(|t| t.word.as_str()).filter(|w| is_function_word(w));
         let asked = self.asked.iter().map(|a| a.stem.as_str());

@@ -22,13 +22,13 @@ impl Standing {
             if !is_function_word(word) {
                 telling.push(stem(word).into_owned());
             }
-            all.push(stem(word).into_owned());
+            all.push(word.to_owned());
         });
         let words = if telling.is_empty() { all } else { telling };
         Standing { key: recommendation.key, demote: recommendation.demote, words }
     }
 
-    /// Whether the question is of this kind. `stems` are all its words without endings.
+    /// Whether the question is of this kind. `stems` are its words without endings, function words as they are.
     pub(crate) fn applies(&self, stems: &HashSet<&str>) -> bool {
         !self.words.is_empty() && self.words.iter().all(|word| stems.contains(word.as_str()))
     }

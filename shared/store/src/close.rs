@@ -136,8 +136,13 @@ fn compute(nodes: &BTreeMap<String, Node>, leaves: &HashMap<String, Leaf>) -> Cl
     let mut waiting: HashMap<&str, usize> = HashMap::new();
     let mut reached_by: HashMap<&str, Vec<&str>> = HashMap::new();
     for (key, node) in nodes {
-        let inner: Vec<&str> =
-            node.compiled.reaches.iter().map(|reach| reach.key.as_str()).filter(|key| nodes.contains_key(*key)).collect();
+        let inner: Vec<&str> = node
+            .compiled
+            .reaches
+            .iter()
+            .map(|reach| reach.key.as_str())
+            .filter(|key| nodes.contains_key(*key))
+            .collect();
         waiting.insert(key, inner.len());
         for reached in inner {
             reached_by.entry(reached).or_default().push(key);

@@ -12,7 +12,7 @@ use callbook_domain::compile::{self, Rules};
 use callbook_domain::fault::Fault;
 use callbook_domain::row::Row;
 use sqlx::PgPool;
-use sqlx::postgres::PgListener;
+use sqlx::postgres::{PgListener, PgPoolOptions};
 use tokio::sync::{Mutex, Notify, watch};
 
 use crate::fault::fault;
@@ -128,7 +128,8 @@ impl Directory {
             let revision = feed::revision(&mut connection).await?;
             Ok::<_, sqlx::Error>((connection, revision))
         };
-        let (mut connection, revision) = tokio::time::timeout(LOOK, look).await.map_err(|_| sqlx::Error::PoolTimedOut)??;
+        let (mut connection, revision) =
+            tokio::time::timeout(LOOK, look).await.map_err(|_| sqlx::Error::PoolTimedOut)??;
         if revision == held.revision && held.revision > 0 {
             return Ok(());
         }
@@ -167,9 +168,12 @@ impl Directory {
     }
 }
 
+/// Listens on a connection of its own: one of the pool's would be gone for the whole life of the process.
 async fn listen(directory: Arc<Directory>) {
+    let options = directory.pool.connect_options().as_ref().clone();
+    let own = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None).connect_lazy_with(options);
     loop {
-        if let Ok(mut listener) = PgListener::connect_with(&directory.pool).await
+        if let Ok(mut listener) = PgListener::connect_with(&own).await
             && listener.listen(CHANNEL).await.is_ok()
         {
             directory.wake.notify_one();

@@ -63,8 +63,9 @@ async fn after(connection: &mut PgConnection, held: i64) -> sqlx::Result<Changes
     .await?;
     let any_recommended = touched.iter().any(|record| record.recommend);
     let keys: Vec<String> = touched.into_iter().map(|record| record.key).collect();
-    let stored =
-        sqlx::query_as!(Stored, "select * from directory where key = any($1)", &keys).fetch_all(&mut *connection).await?;
+    let stored = sqlx::query_as!(Stored, "select * from directory where key = any($1)", &keys)
+        .fetch_all(&mut *connection)
+        .await?;
     let rows = stored.into_iter().map(Stored::into_row).collect::<sqlx::Result<Vec<Row>>>()?;
     let present: std::collections::HashSet<&str> = rows.iter().map(|row| row.definition.key.as_str()).collect();
     let removed =

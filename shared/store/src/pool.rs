@@ -11,9 +11,8 @@ use sqlx::{ConnectOptions, Connection, Executor, PgPool};
 /// Whatever Postgres or the migrator says: a server older than 15, a migration that was changed after it ran.
 pub async fn migrate(options: &PgConnectOptions) -> Result<(), MigrateError> {
     let mut connection = options.clone().connect().await?;
-    let version: i32 = sqlx::query_scalar("select current_setting('server_version_num')::int")
-        .fetch_one(&mut connection)
-        .await?;
+    let version: i32 =
+        sqlx::query_scalar("select current_setting('server_version_num')::int").fetch_one(&mut connection).await?;
     if version < 150_000 {
         return Err(MigrateError::TooOld(version / 10_000));
     }

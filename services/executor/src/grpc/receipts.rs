@@ -96,7 +96,10 @@ impl ReceiptService for Grpc {
             total: total.into_iter().next().map(stats),
             by_key: by_key
                 .into_iter()
-                .map(|figures| wire::KeyStats { key: figures.key.clone().unwrap_or_default(), stats: Some(stats(figures)) })
+                .map(|figures| wire::KeyStats {
+                    key: figures.key.clone().unwrap_or_default(),
+                    stats: Some(stats(figures)),
+                })
                 .collect(),
         }))
     }
@@ -269,7 +272,11 @@ fn encode(full: Full) -> wire::Receipt {
         events: full
             .events
             .iter()
-            .map(|event| wire::Event { kind: event.kind.clone(), at: Some(at(event.at)), body_json: event.body.clone().into() })
+            .map(|event| wire::Event {
+                kind: event.kind.clone(),
+                at: Some(at(event.at)),
+                body_json: event.body.clone().into(),
+            })
             .collect(),
     }
 }

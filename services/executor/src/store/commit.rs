@@ -202,6 +202,9 @@ pub async fn why_held(pool: &PgPool, candidate: &Candidate) -> Result<Held> {
 
 /// Lets an idempotency key go whose day is over, so that it can be used again.
 pub async fn release_key(pool: &PgPool, id: Uuid) -> Result<()> {
-    sqlx::query!("update invocation set idempotency_key = null where id = $1", id).execute(pool).await.map_err(fault)?;
+    sqlx::query!("update invocation set idempotency_key = null where id = $1", id)
+        .execute(pool)
+        .await
+        .map_err(fault)?;
     Ok(())
 }

@@ -33,7 +33,7 @@ pub(crate) struct Filter {
     #[param(nullable = false)]
     row_type: Option<RowType>,
     /// Rows a page, 1 to 50; 50 where nothing is said.
-    #[param(nullable = false, inline)]
+    #[param(nullable = false, value_type = u32, minimum = 1, maximum = 50)]
     limit: Option<Limit>,
     /// `next_cursor` of the page before; refused when the catalogue or a filter has changed.
     #[param(nullable = false)]

@@ -14,7 +14,7 @@ use utoipa::IntoParams;
 use crate::answer::{Answer, Refused, RowType, media, only};
 use crate::app::App;
 use crate::request::{Call, Query};
-use crate::upstream::{directory, fault_of_read};
+use crate::upstream::{fault_of_read, rpc};
 
 /// Which rows.
 #[derive(Deserialize, IntoParams)]
@@ -39,16 +39,11 @@ pub(crate) async fn export(State(app): State<Arc<App>>, call: Call, Query(filter
     let request =
         wire::ExportRowsRequest { r#type: only(filter.row_type), category: filter.category.unwrap_or_default() };
     let call = call.or_within(app.config.import_deadline);
-    let lane = app.upstreams.contract.lane()?;
-    let refused = |status| fault_of_read(&status);
-    let request = call.request(request).map_err(refused)?;
-    let mut pieces = directory(lane.channel.clone()).export_rows(request).await.map_err(refused)?.into_inner();
+    let mut pieces = app.upstreams.contract.read(&call, request, rpc!(directory.export_rows)).await?;
     // The first piece is waited for, because a refusal may come in its place and should have its status.
-    let first = pieces.message().await.map_err(refused)?;
-    let rest = pieces.map(move |piece| {
-        let _counts_as_load = &lane;
-        piece.map(|piece| piece.chunk).map_err(|status| io::Error::other(fault_of_read(&status)))
-    });
+    let first = pieces.message().await.map_err(|status| fault_of_read(&status))?;
+    let rest =
+        pieces.map(|piece| piece.map(|piece| piece.chunk).map_err(|status| io::Error::other(fault_of_read(&status))));
     let first = stream::iter(first.map(|piece| Ok(piece.chunk)));
     Ok(media(StatusCode::OK, "application/x-ndjson", Body::from_stream(first.chain(rest))))
 }

@@ -19,7 +19,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::answer::{Answer, Provenance, Refused, json_with, only, some};
 use crate::app::App;
-use crate::request::{Call, Query, is_import, too_large, unsupported};
+use crate::request::{Call, Query, Switch, is_import, too_large, unsupported};
 use crate::upstream::{directory, fault_of_write};
 
 /// Pieces on the way at a time.
@@ -36,8 +36,8 @@ pub(crate) struct How {
     #[param(nullable = false, inline)]
     on_conflict: Option<OnConflict>,
     /// True: keys that read like other keys are accepted.
-    #[param(nullable = false)]
-    allow_lookalike: Option<bool>,
+    #[param(nullable = false, inline)]
+    allow_lookalike: Option<Switch>,
     /// Provenance of all rows. Absent: what each row says.
     #[param(nullable = false, inline)]
     provenance: Option<Provenance>,
@@ -209,7 +209,7 @@ impl From<How> for wire::ImportOptions {
         wire::ImportOptions {
             mode: mode.into(),
             on_conflict: on_conflict.into(),
-            allow_lookalike: how.allow_lookalike.unwrap_or_default(),
+            allow_lookalike: how.allow_lookalike.unwrap_or_default().0,
             provenance: only(how.provenance),
         }
     }

@@ -14,7 +14,7 @@ use super::Written;
 use super::input::{Columns, NewRow};
 use crate::answer::{Answer, Refused, json_with};
 use crate::app::App;
-use crate::request::{At, Call, Etag, IfMatch, Object, Query, if_match, nothing, object};
+use crate::request::{At, Call, Etag, IfMatch, Object, Query, Switch, if_match, nothing, object};
 use crate::upstream::rpc;
 
 /// The name by which a write accepts a key that reads like another; in the query, or beside the columns.
@@ -25,8 +25,8 @@ const ALLOW_LOOKALIKE: &str = "allow_lookalike";
 #[into_params(parameter_in = Query)]
 pub(crate) struct How {
     /// True: a key that reads like another key is accepted.
-    #[param(nullable = false)]
-    allow_lookalike: Option<bool>,
+    #[param(nullable = false, inline)]
+    allow_lookalike: Option<Switch>,
 }
 
 /// Adds a row; `key` and `type` are required.
@@ -88,7 +88,7 @@ pub(crate) async fn patch(State(app): State<Arc<App>>, call: Call, At(key): At, 
 
 /// Whether the write accepts a look-alike.
 pub(super) fn allowed(uri: &Uri, row: &mut Object) -> Result<bool> {
-    let asked = Query::<How>::read(uri)?.allow_lookalike.unwrap_or_default();
+    let asked = Query::<How>::read(uri)?.allow_lookalike.unwrap_or_default().0;
     Ok(row.take_switch(ALLOW_LOOKALIKE)? || asked)
 }
 

@@ -89,8 +89,6 @@ impl Book {
     fn read(book: wire::BookMap) -> Self {
         let counts = book.counts.unwrap_or_default();
         let shelf = |shelf: wire::Shelf| Shelf { category: some(shelf.category), count: shelf.count };
-        // On the wire the last predicate has the name of what sees it; here it has the name that the seed's readers know.
-        let name = |name: String| if name == "planner" { "mcp".to_owned() } else { name };
         Book {
             total: counts.enabled,
             counts: Counts {
@@ -99,7 +97,7 @@ impl Book {
                 registry: counts.registry,
                 mcp: counts.planner,
             },
-            predicates: book.predicates.into_iter().map(|(predicate, words)| (name(predicate), words)).collect(),
+            predicates: book.predicates.into_iter().collect(),
             shelves: book.shelves.into_iter().map(shelf).collect(),
         }
     }

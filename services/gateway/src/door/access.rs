@@ -92,7 +92,7 @@ impl Drop for Line {
         histogram!("http_request_seconds", "route" => self.route.clone(), "status" => status)
             .record(time.as_secs_f64());
         tracing::info!(
-            method = %self.method, route = %self.route, status = self.status, ms = time.as_secs_f64() * 1_000.0,
+            method = %self.method, route = %self.route, status = self.status, ms = (time.as_secs_f64() * 1e6).round() / 1e3,
             caller = self.caller, error = self.error, trace_id = %self.trace, "request"
         );
     }

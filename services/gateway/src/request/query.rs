@@ -55,6 +55,24 @@ impl Limit {
     }
 }
 
+/// A switch of a query: `true` or `false`; `1` and `0` are taken too, as in bodies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(try_from = "String")]
+#[schema(value_type = bool)]
+pub(crate) struct Switch(pub(crate) bool);
+
+impl TryFrom<String> for Switch {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> std::result::Result<Self, Self::Error> {
+        match text.as_str() {
+            "true" | "1" => Ok(Switch(true)),
+            "false" | "0" => Ok(Switch(false)),
+            _ => Err("it must be true or false"),
+        }
+    }
+}
+
 /// Refuses every parameter, for addresses that take none.
 pub(crate) fn nothing(uri: &Uri) -> Result<()> {
     recognize(&names(uri)?, &[])

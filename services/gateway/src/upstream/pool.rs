@@ -82,3 +82,39 @@ fn is_name(uri: &Uri) -> bool {
     let host = uri.host().unwrap_or_default();
     host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_err()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(uris: &[&str]) -> Pool {
+        let uris = uris.iter().map(|uri| uri.parse().unwrap()).collect();
+        Pool::new(uris, &Config::at("http://127.0.0.1:1".parse().unwrap())).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_name_stands_for_every_address_that_it_has_now() {
+        let pool = pool(&["http://localhost:7", "http://127.0.0.2:7"]);
+        assert!(pool.has_names());
+        assert_eq!(pool.pick(&["127.0.0.2:7".into()]).unwrap().at(), "localhost:7");
+        pool.resolve().await;
+        let first = Arc::clone(&pool.endpoints.load()[0][0]);
+        assert!(first.at.parse::<std::net::SocketAddr>().unwrap().ip().is_loopback());
+        pool.resolve().await;
+        assert!(Arc::ptr_eq(&first, &pool.endpoints.load()[0][0]), "what is known is kept");
+    }
+
+    #[tokio::test]
+    async fn the_least_busy_process_that_can_be_reached_is_chosen() {
+        let pool = pool(&["http://127.0.0.1:1", "http://127.0.0.2:1"]);
+        let first = pool.pick(&[]).unwrap();
+        let second = pool.pick(&[]).unwrap();
+        assert_ne!(first.at(), second.at());
+        let tired = first.at().to_owned();
+        first.avoid(Duration::from_secs(60));
+        drop(first);
+        assert_ne!(pool.pick(&[]).unwrap().at(), tired, "busy is better than out of reach");
+        assert_eq!(pool.pick(&[second.at().to_owned()]).unwrap().at(), tired, "out of reach is better than nobody");
+        assert!(pool.pick(&[tired, second.at().to_owned()]).is_none());
+    }
+}

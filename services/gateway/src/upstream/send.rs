@@ -27,8 +27,8 @@ impl Pool {
         answer.map_err(|status| fault_of_read(&status))
     }
 
-    /// Asks for something that may change the world: another process is asked only where no connection came about, so
-    /// that nothing can have been done.
+    /// Asks for something that may change the world: another process is asked only where no connection came about or the
+    /// service says that it is stopping, so that nothing can have been done.
     pub(crate) async fn write<Q, A, F>(
         &self,
         call: &Call,
@@ -39,7 +39,7 @@ impl Pool {
         Q: Clone,
         F: Future<Output = std::result::Result<Response<A>, Status>>,
     {
-        let answer = self.send(call, message, rpc, has_cause::<ConnectError>).await;
+        let answer = self.send(call, message, rpc, nothing_was_done).await;
         answer.map_err(|status| fault_of_write(&status))
     }
 
@@ -66,7 +66,7 @@ impl Pool {
             match rpc(lane.channel.clone(), request).await {
                 Ok(answer) => return Ok(answer.into_inner()),
                 Err(status) => {
-                    if is_of_transport(&status) {
+                    if is_of_transport(&status) || again(&status) {
                         lane.avoid(self.avoid());
                         tracing::warn!(at = lane.at(), error = status.message(), "a service cannot be reached");
                     }
@@ -86,6 +86,12 @@ impl Pool {
 /// passed is no failed connection.
 fn is_of_transport(status: &Status) -> bool {
     status.source().is_some() && !has_cause::<TimeoutExpired>(status)
+}
+
+/// A service says `shutting_down` only before it has committed anything.
+fn nothing_was_done(status: &Status) -> bool {
+    let stopping = || !is_of_transport(status) && from_status(status).reason() == Reason::ShuttingDown;
+    has_cause::<ConnectError>(status) || stopping()
 }
 
 fn has_cause<E: Error + 'static>(status: &Status) -> bool {

@@ -46,7 +46,7 @@ async fn a_write_may_accept_a_look_alike_in_its_query_or_in_its_body() {
     let fake = Fake::default();
     fake.say("DirectoryService/CreateRow", &wire::CreateRowResponse { write: write(1) });
     let gateway = gateway(&fake).await;
-    post(&gateway, "/api/directory?allow_lookalike=true", r#"{"key":"N0W"}"#).await;
+    post(&gateway, "/api/directory?allow_lookalike=1", r#"{"key":"N0W"}"#).await;
     assert!(fake.last::<wire::CreateRowRequest>().allow_lookalike);
     post(&gateway, "/api/directory", r#"{"key":"N0W","allow_lookalike":true}"#).await;
     let request: wire::CreateRowRequest = fake.last();

@@ -66,7 +66,7 @@ fn entry(tool: &Value) -> Entry {
         when_to_use: when_to_use.to_owned(),
         arguments: parameters.iter().map(|p| (text(p, "name").to_owned(), text(p, "description").to_owned())).collect(),
         notes: String::new(),
-        third_party: std::env::var_os("THIRD_PARTY").is_some(),
+        third_party: false,
     }
 }
 

@@ -49,7 +49,8 @@ pub(crate) struct Prepared {
 
 /// The stored row, under the lock or for a look.
 pub(crate) async fn load(connection: &mut PgConnection, key: &str) -> sqlx::Result<Option<Row>> {
-    let stored = sqlx::query_as!(Stored, "select * from directory where key = $1", key).fetch_optional(connection).await?;
+    let stored =
+        sqlx::query_as!(Stored, "select * from directory where key = $1", key).fetch_optional(connection).await?;
     stored.map(Stored::into_row).transpose()
 }
 
@@ -57,10 +58,7 @@ pub(crate) async fn load(connection: &mut PgConnection, key: &str) -> sqlx::Resu
 pub(crate) async fn load_all(connection: &mut PgConnection, keys: &[String]) -> sqlx::Result<BTreeMap<String, Row>> {
     let stored =
         sqlx::query_as!(Stored, "select * from directory where key = any($1)", keys).fetch_all(connection).await?;
-    stored
-        .into_iter()
-        .map(|stored| stored.into_row().map(|row| (row.definition.key.to_string(), row)))
-        .collect()
+    stored.into_iter().map(|stored| stored.into_row().map(|row| (row.definition.key.to_string(), row))).collect()
 }
 
 /// The last version that each of these keys ever had; keys that never were are absent.
@@ -207,9 +205,10 @@ fn reaches(compiled: Option<&Compiled>) -> (Vec<String>, Vec<String>) {
 
 fn mutate_event(edit: &Edit, before: Option<&Row>, after: Option<&Row>, stamp: &Stamp<'_>) -> String {
     let side = |row: Option<&Row>| {
-        row.map_or(Value::Null, |row| {
-            json!({"version": row.version, "contract": row.contract_hash, "text": row.text_hash})
-        })
+        row.map_or(
+            Value::Null,
+            |row| json!({"version": row.version, "contract": row.contract_hash, "text": row.text_hash}),
+        )
     };
     Body::new(EventKind::Mutate)
         .set("key", edit.key.as_str())
@@ -224,7 +223,12 @@ fn mutate_event(edit: &Edit, before: Option<&Row>, after: Option<&Row>, stamp: &
 
 /// Refuses to take a row's gates down without the right to approve: `sensitive` from true to false, an effect lowered. A
 /// flow's effect is its steps' and not its writer's to lower.
-pub(crate) fn check_gates(caller: &Caller, before: Option<&Row>, after: &Definition, compiled: &Compiled) -> Result<()> {
+pub(crate) fn check_gates(
+    caller: &Caller,
+    before: Option<&Row>,
+    after: &Definition,
+    compiled: &Compiled,
+) -> Result<()> {
     let Some(before) = before else { return Ok(()) };
     let own = match before.definition.row_type {
         RowType::Flow => Effect::Read,
@@ -250,8 +254,11 @@ pub(crate) async fn check_neighbours(connection: &mut PgConnection, key: &Key, a
     .await
     .map_err(fault)?;
     if let Some(other) = clash {
-        return Err(Fault::new(Reason::NamespaceConflict, format!("a key cannot be the namespace of another, and `{other}` exists"))
-            .detail(other));
+        return Err(Fault::new(
+            Reason::NamespaceConflict,
+            format!("a key cannot be the namespace of another, and `{other}` exists"),
+        )
+        .detail(other));
     }
     if allow_lookalike {
         return Ok(());

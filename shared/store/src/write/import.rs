@@ -125,7 +125,8 @@ fn read(writer: &Writer, bytes: &[u8], options: Import) -> Result<(Vec<Line>, Ve
     let (mut lines, mut refused) = (Vec::new(), Vec::new());
     let mut seen: HashMap<Key, usize> = HashMap::new();
     for (number, fields) in parse(bytes)? {
-        let name = fields.as_ref().ok().and_then(|f| f.get("key")).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let name =
+            fields.as_ref().ok().and_then(|f| f.get("key")).and_then(Value::as_str).unwrap_or_default().to_owned();
         let line = fields.and_then(|fields| read_line(writer, number, fields, options)).and_then(|line| {
             match seen.insert(line.definition.key.clone(), number) {
                 None => Ok(line),
@@ -283,7 +284,11 @@ impl Imported {
 fn warnings(lines: &[Line], prepared: &Prepared) -> Vec<String> {
     let own = lines.iter().flat_map(|line| {
         let key = line.definition.key.as_str();
-        line.checked.warnings.iter().chain(prepared.warnings.get(key).into_iter().flatten()).map(move |w| format!("{key}: {w}"))
+        line.checked
+            .warnings
+            .iter()
+            .chain(prepared.warnings.get(key).into_iter().flatten())
+            .map(move |w| format!("{key}: {w}"))
     });
     own.take(MAX_WARNINGS).collect()
 }
@@ -315,10 +320,14 @@ impl Stored {
             skeletons.entry(twin.skeleton).or_default().insert(twin.key);
         }
         let mut above: BTreeSet<String> = keys.iter().cloned().collect();
-        let spaces: Vec<String> =
-            lines.iter().flat_map(|line| line.definition.key.namespaces().map(str::to_owned).collect::<Vec<_>>()).collect();
+        let spaces: Vec<String> = lines
+            .iter()
+            .flat_map(|line| line.definition.key.namespaces().map(str::to_owned).collect::<Vec<_>>())
+            .collect();
         above.extend(
-            sqlx::query_scalar!("select key from directory where key = any($1)", &spaces).fetch_all(&mut *connection).await?,
+            sqlx::query_scalar!("select key from directory where key = any($1)", &spaces)
+                .fetch_all(&mut *connection)
+                .await?,
         );
         let dotted = sqlx::query_scalar!("select key from directory where strpos(key, '.') > 0")
             .fetch_all(&mut *connection)
@@ -350,14 +359,23 @@ impl Stored {
                 OnConflict::Refuse => Err(Fault::new(Reason::AlreadyExists, format!("a row `{key}` exists"))),
             };
         }
-        if let Some(other) = self.namespaces.get(key.as_str()).or_else(|| key.namespaces().find_map(|n| self.above.get(n))) {
-            return Err(Fault::new(Reason::NamespaceConflict, format!("a key cannot be the namespace of another, and `{other}` exists"))
-                .detail(other.clone()));
+        if let Some(other) =
+            self.namespaces.get(key.as_str()).or_else(|| key.namespaces().find_map(|n| self.above.get(n)))
+        {
+            return Err(Fault::new(
+                Reason::NamespaceConflict,
+                format!("a key cannot be the namespace of another, and `{other}` exists"),
+            )
+            .detail(other.clone()));
         }
-        let twin = self.skeletons.get(&skeleton(key.as_str())).and_then(|twins| twins.iter().find(|twin| *twin != key.as_str()));
+        let twin = self
+            .skeletons
+            .get(&skeleton(key.as_str()))
+            .and_then(|twins| twins.iter().find(|twin| *twin != key.as_str()));
         match twin {
             Some(other) if !options.allow_lookalike => {
-                Err(Fault::new(Reason::LookalikeKey, format!("`{key}` reads like the key `{other}`")).detail(other.clone()))
+                Err(Fault::new(Reason::LookalikeKey, format!("`{key}` reads like the key `{other}`"))
+                    .detail(other.clone()))
             }
             Some(_) | None => Ok(true),
         }

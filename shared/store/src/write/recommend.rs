@@ -23,7 +23,12 @@ const MAX_PATTERN: usize = 400;
 pub async fn recommend(writer: &Writer, pattern: &str, key: &Key, demote: bool, reason: &str) -> Result<i64> {
     writer.caller.require(May::Edit, Some(key))?;
     let pattern = pattern.trim();
-    if pattern.is_empty() || pattern.len() > MAX_PATTERN || pattern.contains('\0') || reason.len() > 1000 || reason.contains('\0') {
+    if pattern.is_empty()
+        || pattern.len() > MAX_PATTERN
+        || pattern.contains('\0')
+        || reason.len() > 1000
+        || reason.contains('\0')
+    {
         return Err(Fault::new(Reason::InvalidRequest, "a pattern is 1 to 400 bytes of text, a reason at most 1000")
             .with("field", "pattern"));
     }

@@ -29,7 +29,7 @@ pub async fn restore(writer: &Writer, key: &Key, version: i64, options: Options)
     .flatten()
     .ok_or_else(not_found)?;
     drop(connection);
-    let fields: Map<String, Value> = serde_json::from_str(&text)
-        .map_err(|_| Fault::new(Reason::Internal, "the stored version cannot be read"))?;
+    let fields: Map<String, Value> =
+        serde_json::from_str(&text).map_err(|_| Fault::new(Reason::Internal, "the stored version cannot be read"))?;
     replace_as(writer, "restore", key, &fields, options).await
 }

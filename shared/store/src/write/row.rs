@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use sqlx::{PgConnection, Postgres, Transaction};
 
 use super::batch::{self, Edit, Stamp};
-use super::{Deleted, Options, Written, Writer};
+use super::{Deleted, Options, Writer, Written};
 use crate::fault::fault;
 use crate::{feed, lock};
 
@@ -65,7 +65,9 @@ pub(super) async fn replace_as(
     let mut fields = fields.clone();
     match fields.insert("key".into(), key.as_str().into()) {
         Some(Value::String(other)) if other != key.as_str() => {
-            return Err(Fault::new(Reason::InvalidRequest, "the body names another key than the address").with("field", "key"));
+            return Err(
+                Fault::new(Reason::InvalidRequest, "the body names another key than the address").with("field", "key")
+            );
         }
         Some(_) | None => {}
     }
@@ -187,8 +189,10 @@ async fn commit(
     }
     let stamp = stamp(writer, revision);
     let keys = [key.to_string()];
-    let last_version = batch::last_versions(&mut transaction, &keys).await.map_err(fault)?.remove(&keys[0]).unwrap_or(0);
-    let edit = Edit { key: key.clone(), action: asked.action, before, after: Some((definition, compiled)), last_version };
+    let last_version =
+        batch::last_versions(&mut transaction, &keys).await.map_err(fault)?.remove(&keys[0]).unwrap_or(0);
+    let edit =
+        Edit { key: key.clone(), action: asked.action, before, after: Some((definition, compiled)), last_version };
     let prepared = batch::prepare(&mut transaction, vec![edit], &stamp).await.map_err(fault)?;
     if let Some(violation) = prepared.violations.get(key.as_str()) {
         return Err(violation.fault(&key));

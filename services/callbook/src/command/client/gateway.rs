@@ -1,6 +1,5 @@
 //! The gateway from outside: one request, one answer.
 
-use std::error::Error as _;
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};

@@ -2,6 +2,7 @@
 
 mod credential;
 mod gateway;
+mod input;
 mod page;
 mod problem;
 mod screen;
@@ -22,6 +23,7 @@ pub mod map;
 pub mod receipt;
 pub mod recommend;
 pub mod row;
+pub mod shape;
 pub mod status;
 
 use std::convert::Infallible;

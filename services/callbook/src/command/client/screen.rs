@@ -51,6 +51,11 @@ impl Screen {
         write(text.as_bytes())
     }
 
+    /// Writes bytes as they come.
+    pub fn bytes(&self, bytes: &[u8]) -> Result<(), Trouble> {
+        write(bytes)
+    }
+
     /// Writes JSON of the server as it is; a terminal gets a line end behind it.
     pub fn json(&self, body: &[u8]) -> Result<(), Trouble> {
         write(body)?;

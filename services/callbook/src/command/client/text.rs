@@ -46,11 +46,12 @@ pub fn table(rows: &[Vec<Cell>], screen: &Screen) -> String {
         let mut at = 0;
         let mut line = String::new();
         for (cell, own) in row.iter().zip(&widths) {
-            let is_last = at + own + GAP > screen.width || std::ptr::eq(cell, &raw const row[row.len() - 1]);
+            if at >= screen.width {
+                break;
+            }
             let shown = shorten(&cell.text, screen.width.saturating_sub(at));
-            let space = if is_last { 0 } else { own.saturating_sub(width(&shown)) + GAP };
             line.push_str(&screen.paint.with(cell.style, &shown));
-            line.push_str(&" ".repeat(space));
+            line.push_str(&" ".repeat(own.saturating_sub(width(&shown)) + GAP));
             at += own + GAP;
         }
         text.push_str(line.trim_end());

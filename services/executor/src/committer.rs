@@ -1,0 +1,62 @@
+//! The commit point as its callers see it: one at a time, in groups underneath.
+
+use std::sync::Arc;
+
+use sqlx::PgPool;
+
+use crate::group::{Grouped, Refused};
+use crate::store;
+pub use crate::store::commit::Candidate;
+pub use crate::store::finish::{Finished, Part};
+
+/// The three kinds of grouped transactions of an executor.
+pub struct Committer {
+    intents: Grouped<Candidate, bool>,
+    results: Grouped<Finished, bool>,
+    reads: Grouped<(Candidate, Finished), bool>,
+}
+
+impl Committer {
+    /// Starts the lanes on a pool.
+    pub fn start(pool: &PgPool) -> Self {
+        let (intents, results, reads) = (pool.clone(), pool.clone(), pool.clone());
+        Committer {
+            intents: Grouped::start(move |group: Arc<[Candidate]>| {
+                let pool = intents.clone();
+                async move {
+                    let admitted = store::commit::commit(&pool, &group).await?;
+                    Ok(group.iter().map(|candidate| admitted.contains(&candidate.id.0)).collect())
+                }
+            }),
+            results: Grouped::start(move |group: Arc<[Finished]>| {
+                let pool = results.clone();
+                async move {
+                    let stored = store::finish::finish(&pool, &group).await?;
+                    Ok(group.iter().map(|finished| stored.contains(&finished.id)).collect())
+                }
+            }),
+            reads: Grouped::start(move |group: Arc<[(Candidate, Finished)]>| {
+                let pool = reads.clone();
+                async move {
+                    store::read::write(&pool, &group).await?;
+                    Ok(vec![true; group.len()])
+                }
+            }),
+        }
+    }
+
+    /// Brings a call past the commit point; false where it may not pass (any more).
+    pub async fn admit(&self, candidate: Candidate) -> Result<bool, Refused> {
+        self.intents.submit(candidate).await
+    }
+
+    /// Commits what a call gave; false where another executor has called it unknown meanwhile.
+    pub async fn finish(&self, finished: Finished) -> Result<bool, Refused> {
+        self.results.submit(finished).await
+    }
+
+    /// Commits a call of read mode, which ran already.
+    pub async fn record(&self, candidate: Candidate, finished: Finished) -> Result<bool, Refused> {
+        self.reads.submit((candidate, finished)).await
+    }
+}
