@@ -3,7 +3,7 @@
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::world::{Answer, World, send};
+use crate::door::{Answer, Door, send};
 
 /// A row that gives its one argument back.
 pub fn echo(key: &str) -> Value {
@@ -28,7 +28,7 @@ pub fn with(mut row: Value, columns: &Value) -> Value {
     row
 }
 
-impl World {
+impl Door {
     /// A PUT of a row as the owner.
     pub async fn put(&self, key: &str, row: &Value) -> Answer {
         send(self.owner(Method::PUT, &format!("/api/directory/{key}")).json(row)).await

@@ -3,7 +3,11 @@
 
 pub mod book;
 pub mod database;
+pub mod door;
+pub mod dump;
 pub mod process;
+pub mod spelling;
+pub mod secrets;
 pub mod upstream;
 pub mod world;
 

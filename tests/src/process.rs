@@ -1,9 +1,11 @@
 //! The product as processes: for what only a kill can show.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::door::Door;
 use crate::world::OWNER;
 
 /// The binary that this build made.
@@ -21,10 +23,11 @@ pub fn binary() -> PathBuf {
 /// A running `callbook`.
 pub struct Process {
     child: Child,
-    /// Its gateway, if it has one.
-    pub http: String,
+    door: Door,
     /// Its services.
     pub grpc: String,
+    /// Its metrics and health.
+    pub admin: String,
     data: tempfile::TempDir,
 }
 
@@ -59,8 +62,8 @@ impl Process {
             .stderr(log)
             .spawn()
             .unwrap();
-        let mut process =
-            Process { child, http: format!("http://{}", local(http)), grpc: format!("http://{}", local(grpc)), data };
+        let [door, grpc, at] = [http, grpc, admin].map(|port| format!("http://{}", local(port)));
+        let mut process = Process { child, door: Door::at(door), grpc, admin: at, data };
         process.wait_until_ready(&local(admin));
         process
     }
@@ -104,6 +107,13 @@ impl Process {
         Command::new("kill").args(["-TERM", &pid]).status().unwrap();
         let status = self.child.wait().unwrap();
         (status.code(), began.elapsed())
+    }
+}
+
+impl Deref for Process {
+    type Target = Door;
+    fn deref(&self) -> &Door {
+        &self.door
     }
 }
 

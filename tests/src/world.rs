@@ -1,63 +1,31 @@
 //! A deployment in this process: every role over real gRPC on loopback, its own database, time held where wanted.
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 
 use callbook::node::{Keys, Node, Role};
 use callbook_domain::clock::Clock;
 use callbook_runtime::settings::{Overrides, Settings};
-use reqwest::{Method, RequestBuilder};
 use secrecy::SecretString;
-use serde_json::Value;
 
 use crate::database;
+use crate::door::Door;
+pub use crate::door::{Answer, send};
 
 /// The owner key of every test.
 pub const OWNER: &str = "owner-key-of-the-tests-0123456789";
 
 /// A running deployment.
 pub struct World {
-    /// `http://127.0.0.1:port` of the gateway.
-    pub http: String,
     /// `http://127.0.0.1:port` of the services.
     pub grpc: String,
     /// The address of the database.
     pub database_url: String,
     /// The time that it goes by.
     pub clock: Clock,
-    /// A client without any credential.
-    pub client: reqwest::Client,
+    door: Door,
     node: Option<Node>,
     _data: tempfile::TempDir,
-}
-
-/// An answer of the gateway.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    /// The HTTP status.
-    pub status: u16,
-    /// The headers.
-    pub headers: http::HeaderMap,
-    /// The body as text.
-    pub text: String,
-}
-
-impl Answer {
-    /// The body as JSON; `null` where it is none.
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.text).unwrap_or(Value::Null)
-    }
-
-    /// The field `error`; empty where there is none.
-    pub fn error(&self) -> String {
-        self.json()["error"].as_str().unwrap_or_default().to_owned()
-    }
-
-    /// The id of the invocation that answered, or that is named in the refusal.
-    pub fn id(&self) -> String {
-        let body = self.json();
-        let id = body["proof"]["invocation_id"].as_str().or(body["invocation_id"].as_str());
-        id.unwrap_or_default().to_owned()
-    }
 }
 
 /// A deployment in the making.
@@ -69,6 +37,13 @@ pub struct Builder {
     toml: String,
 }
 
+impl Deref for World {
+    type Target = Door;
+    fn deref(&self) -> &Door {
+        &self.door
+    }
+}
+
 impl World {
     /// Everything at its default, on a database of its own.
     pub async fn start() -> World {
@@ -78,38 +53,6 @@ impl World {
     /// A deployment with other settings.
     pub fn with() -> Builder {
         Builder { overrides: Overrides::default(), clock: Clock::system(), database_url: None, toml: String::new() }
-    }
-
-    /// A request to the gateway as the owner.
-    pub fn owner(&self, method: Method, path: &str) -> RequestBuilder {
-        self.anyone(method, path).header("x-terminal-key", OWNER)
-    }
-
-    /// A request to the gateway without a credential.
-    pub fn anyone(&self, method: Method, path: &str) -> RequestBuilder {
-        self.client.request(method, format!("{}{path}", self.http))
-    }
-
-    /// A GET as the owner.
-    pub async fn get(&self, path: &str) -> Answer {
-        send(self.owner(Method::GET, path)).await
-    }
-
-    /// A POST of JSON as the owner.
-    pub async fn post(&self, path: &str, body: &Value) -> Answer {
-        send(self.owner(Method::POST, path).json(body)).await
-    }
-
-    /// Creates a row as the owner; it must be taken.
-    pub async fn create(&self, row: &Value) -> Value {
-        let answer = self.post("/api/directory", row).await;
-        assert_eq!(answer.status, 201, "{}", answer.text);
-        answer.json()
-    }
-
-    /// Invokes a row with pipe text as the owner.
-    pub async fn invoke(&self, key: &str, body: &str) -> Answer {
-        self.post("/api/dispatch", &serde_json::json!({"key": key, "body": body})).await
     }
 
     /// A connection to the services.
@@ -135,13 +78,6 @@ pub fn keyed<T>(key: &str, message: T) -> tonic::Request<T> {
     let mut request = tonic::Request::new(message);
     request.metadata_mut().insert("authorization", format!("Bearer {key}").parse().unwrap());
     request
-}
-
-/// Sends a request and reads the whole answer.
-pub async fn send(request: RequestBuilder) -> Answer {
-    let response = request.send().await.unwrap();
-    let (status, headers) = (response.status().as_u16(), response.headers().clone());
-    Answer { status, headers, text: response.text().await.unwrap() }
 }
 
 impl Builder {
@@ -199,11 +135,10 @@ impl Builder {
         let roles: BTreeSet<Role> = Role::ALL.into();
         let node = Node::start(&settings, &roles, &keys, self.clock.clone()).await.unwrap();
         World {
-            http: format!("http://{}", node.http.unwrap()),
             grpc: format!("http://{}", node.grpc.unwrap()),
             database_url,
             clock: self.clock,
-            client: reqwest::Client::builder().no_proxy().build().unwrap(),
+            door: Door::at(format!("http://{}", node.http.unwrap())),
             node: Some(node),
             _data: data,
         }

@@ -2,5 +2,6 @@
 
 pub mod cluster;
 pub mod node;
+pub mod sample;
 
 mod rpc;

@@ -74,7 +74,6 @@ pub struct Keys {
 }
 
 /// A process that answers.
-#[derive(Debug)]
 pub struct Node {
     /// Where its gateway listens, if it has one.
     pub http: Option<SocketAddr>,
@@ -82,6 +81,9 @@ pub struct Node {
     pub grpc: Option<SocketAddr>,
     /// What it still waits for.
     pub readiness: Readiness,
+    clock: Clock,
+    /// The book, where a role of the process holds it.
+    directory: Option<Arc<Directory>>,
     stop: CancellationToken,
     /// Ends after everything else: the book is followed until the last call is done.
     last: CancellationToken,
@@ -100,6 +102,8 @@ impl Node {
             http: None,
             grpc: None,
             readiness: readiness.clone(),
+            clock: clock.clone(),
+            directory: None,
             stop: CancellationToken::new(),
             last: CancellationToken::new(),
             tasks: JoinSet::new(),
@@ -118,6 +122,16 @@ impl Node {
         }
         readiness.ready("start");
         Ok(node)
+    }
+
+    /// The book as this process holds it; a gateway alone holds none.
+    pub fn directory(&self) -> Option<Arc<Directory>> {
+        self.directory.clone()
+    }
+
+    /// The time of this process.
+    pub fn clock(&self) -> Clock {
+        self.clock.clone()
     }
 
     /// Whether it was told to stop.
@@ -165,6 +179,7 @@ impl Node {
         listener: TcpListener,
     ) -> Result<()> {
         let shared = Shared::open(settings, keys, clock, &mut self.followers, &self.last).await?;
+        self.directory = Some(shared.directory.clone());
         let health = tonic_health::server::health_reporter();
         let mut server = Server::builder()
             .http2_keepalive_interval(Some(Duration::from_secs(20)))

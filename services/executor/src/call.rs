@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use callbook_domain::arguments::{Argument, Bound, Sent};
 use callbook_domain::caller::Caller;
+use callbook_domain::canonical;
 use callbook_domain::invocation::{InvocationId, Mode};
 use callbook_domain::outcome::{Failure, Outcome, Output};
 use callbook_domain::target::HttpRequest;
@@ -26,6 +27,23 @@ pub struct Request {
     pub replay_of: Option<InvocationId>,
     /// When the caller no longer waits.
     pub deadline: Deadline,
+}
+
+impl Request {
+    /// SHA-256 over the key and what the caller sent, `body` as one JSON string or canonical `args`: what makes two calls
+    /// the same call. It needs no row, so that an earlier answer can be given after the row is gone.
+    pub fn argument_hash(&self) -> Vec<u8> {
+        let sent = match &self.sent {
+            Sent::Nothing => String::new(),
+            Sent::Body(body) if body.is_empty() => String::new(),
+            Sent::Body(body) => serde_json::Value::from(body.as_str()).to_string(),
+            Sent::Args(raw) => match serde_json::from_str(raw.get()) {
+                Ok(value) => canonical::to_string(&value),
+                Err(_) => raw.get().to_owned(),
+            },
+        };
+        Sha256::new().chain_update(&self.key).chain_update([0]).chain_update(sent).finalize().to_vec()
+    }
 }
 
 /// A moment by which a call must have ended.
@@ -69,17 +87,6 @@ pub struct Call {
     pub bound: Bound,
     /// What runs.
     pub work: Work,
-}
-
-impl Call {
-    /// SHA-256 over key and arguments: what makes two calls the same call.
-    pub fn argument_hash(&self) -> Vec<u8> {
-        let digest = Sha256::new()
-            .chain_update(self.entry.key().as_str())
-            .chain_update([0])
-            .chain_update(self.bound.canonical_text());
-        digest.finalize().to_vec()
-    }
 }
 
 /// The arguments as they came, as the JSON that a replay reads: `{"body":…}`, `{"args":…}` or `{}`.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use sqlx::PgPool;
+use tracing::Instrument as _;
 
 use crate::group::{Grouped, Refused};
 use crate::store;
@@ -47,16 +48,17 @@ impl Committer {
 
     /// Brings a call past the commit point; false where it may not pass (any more).
     pub async fn admit(&self, candidate: Candidate) -> Result<bool, Refused> {
-        self.intents.submit(candidate).await
+        self.intents.submit(candidate).instrument(tracing::info_span!("commit intent", db.system = "postgresql")).await
     }
 
     /// Commits what a call gave; false where another executor has called it unknown meanwhile.
     pub async fn finish(&self, finished: Finished) -> Result<bool, Refused> {
-        self.results.submit(finished).await
+        self.results.submit(finished).instrument(tracing::info_span!("commit result", db.system = "postgresql")).await
     }
 
     /// Commits a call of read mode, which ran already.
     pub async fn record(&self, candidate: Candidate, finished: Finished) -> Result<bool, Refused> {
-        self.reads.submit((candidate, finished)).await
+        let span = tracing::info_span!("commit read", db.system = "postgresql");
+        self.reads.submit((candidate, finished)).instrument(span).await
     }
 }

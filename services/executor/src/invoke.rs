@@ -32,8 +32,15 @@ const TRIES: usize = 3;
 /// # Errors
 /// Whatever admission or the commit point refuses. A run that failed is no error: it is in the answer.
 pub async fn invoke(app: &Arc<App>, caller: &Caller, request: Request) -> Result<Answer> {
+    caller.require_credential()?;
     if let Some(key) = &request.idempotency_key {
         check_idempotency_key(key)?;
+        // the earlier answer comes first, whatever has become of the row
+        if let Some(earlier) = commit::earlier(app.directory.pool(), &caller.identity(), key).await?
+            && let Some(answer) = repeat(app, &request.argument_hash(), earlier).await?
+        {
+            return Ok(answer);
+        }
     }
     let slot = app.slot()?;
     let (id, deadline) = (InvocationId::new(app.clock.now()), request.deadline);
@@ -86,7 +93,7 @@ async fn pass(app: &Arc<App>, caller: &Caller, request: &Request, id: Invocation
         }
         match commit::why_held(app.directory.pool(), &candidate).await? {
             Held::Earlier(earlier) => {
-                if let Some(answer) = repeat(app, &candidate, *earlier).await? {
+                if let Some(answer) = repeat(app, &candidate.argument_hash, *earlier).await? {
                     return Ok(Passed::Answered(Box::new(answer)));
                 } // else the key's day was over and it is free again
             }
@@ -159,7 +166,7 @@ fn candidate(
         },
         actor: caller.actor(),
         idempotency_key: request.idempotency_key.clone(),
-        argument_hash: call.argument_hash(),
+        argument_hash: request.argument_hash(),
         key: row.definition.key.to_string(),
         row_type: row.definition.row_type.as_str(),
         row_revision: row.revision,
@@ -200,13 +207,13 @@ fn lost(id: InvocationId) -> Fault {
 }
 
 /// The answer to a call whose idempotency key was used before; none where the key's day is over.
-async fn repeat(app: &App, candidate: &Candidate, earlier: Earlier) -> Result<Option<Answer>> {
+async fn repeat(app: &App, argument_hash: &[u8], earlier: Earlier) -> Result<Option<Answer>> {
     let id = InvocationId(earlier.id);
-    if earlier.started_at + Duration::hours(callbook_domain::invocation::IDEMPOTENCY_HOURS) <= candidate.started_at {
+    if earlier.started_at + Duration::hours(callbook_domain::invocation::IDEMPOTENCY_HOURS) <= app.clock.now() {
         commit::release_key(app.directory.pool(), earlier.id).await?;
         return Ok(None);
     }
-    if earlier.argument_hash != candidate.argument_hash {
+    if earlier.argument_hash != argument_hash {
         return Err(Fault::new(Reason::IdempotencyMismatch, "the idempotency key was used for another call")
             .with("invocation_id", id.to_string()));
     }

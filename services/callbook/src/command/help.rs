@@ -4,8 +4,10 @@
 /// The words above the usage in `--help`.
 pub const LONG: &str = "A book of everything that agents and platform teams can call.
 
+Start everything in one process, with starter rows:
+  callbook up --sample
+
 From a question to a receipt in four calls:
-  callbook up --sample                              everything in one process, with starter rows
   callbook ask weather at a place                   which row answers?
   callbook contract WEATHER_NOW                     what does it take?
   callbook invoke WEATHER_NOW '37.77|-122.42'       run it
@@ -13,7 +15,7 @@ From a question to a receipt in four calls:
 
 Add a capability in one write:
   echo '{\"key\":\"REPO\",\"type\":\"http\",\"target\":\"GET https://api.github.com/repos/$1/$2\",
-         \"content\":\"# WHAT: A GitHub repository\\n# ARGS: $1=owner | $2=name\"}' | callbook put -
+         \"content\":\"# WHAT: A GitHub repository\\n# EX: rust-lang|rust\"}' | callbook put -
 
 Where and who: --url or CALLBOOK_URL, and CALLBOOK_KEY; on the machine of the server the owner's key is found by itself.
 Exit codes: 0 done, 1 refused or failed, 2 cannot be asked so, 3 nobody answers.";

@@ -17,7 +17,7 @@ use client::{ask, contract, export, history, import, invoke, key, list, map, rec
 
 /// A book of everything that agents and platform teams can call.
 #[derive(Debug, Parser)]
-#[command(name = "callbook", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(name = "callbook", version, propagate_version = true)]
 #[command(long_about = help::LONG, help_template = help::TEMPLATE, max_term_width = 120)]
 pub struct Cli {
     #[command(subcommand)]

@@ -29,7 +29,7 @@ impl Serve {
         let settings = self.flags.settings()?;
         let keys = keys(&settings, &roles)?.0;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        runtime.block_on(until_signal(settings, roles, keys, |_| Ok(())))?;
+        runtime.block_on(until_signal(settings, roles, keys, async |_| Ok(())))?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -46,21 +46,22 @@ pub fn keys(settings: &Settings, roles: &BTreeSet<Role>) -> Result<(Keys, bool)>
     Ok((Keys { owner: owner.secret, internal: internal.secret }, owner.just_made))
 }
 
-/// Runs the roles until SIGTERM or SIGINT, then ends in order. `ready` is called once everything answers.
+/// Runs the roles until SIGTERM or SIGINT, then ends in order. `ready` is called once everything answers, and before
+/// the admin port says so.
 pub async fn until_signal(
     settings: Settings,
     roles: BTreeSet<Role>,
     keys: Keys,
-    ready: impl FnOnce(&Node) -> Result<()>,
+    ready: impl AsyncFnOnce(&Node) -> Result<()>,
 ) -> Result<()> {
     let guard = telemetry::init("callbook")?;
     let figures = metrics::install()?;
     let told = shutdown::on_signal()?;
     let admin_listener = listen::bind("admin", &settings.admin).await?;
     let mut node = Node::start(&settings, &roles, &keys, clock()?).await?;
+    ready(&node).await?;
     let end = CancellationToken::new();
     let admin = tokio::spawn(admin::serve(admin_listener, figures, node.readiness.clone(), end.clone()));
-    ready(&node)?;
     let outcome = tokio::select! {
         () = told.cancelled() => Ok(()),
         failed = node.failed() => failed.context("a part of the process ended"),

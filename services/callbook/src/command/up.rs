@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use callbook::cluster::{Cluster, DATABASE, ensure_database};
 use callbook::node::{Node, Role};
+use callbook::sample::{self, Loaded};
 use callbook_runtime::settings::Settings;
 use clap::Args;
 use secrecy::SecretString;
@@ -13,7 +14,16 @@ use super::flags::Flags;
 use super::serve::{keys, until_signal};
 
 #[derive(Debug, Args)]
+#[command(after_help = "Ctrl-C or SIGTERM ends it in order.
+
+Examples:
+  callbook up
+  callbook up --sample
+  DATABASE_URL=postgres://callbook@db/callbook callbook up --http 0.0.0.0:7700")]
 pub struct Up {
+    /// Put the starter rows into the book; what it holds, or held and lost, is left as it is
+    #[arg(long)]
+    sample: bool,
     #[command(flatten)]
     flags: Flags,
 }
@@ -30,7 +40,13 @@ impl Up {
                 ensure_database(&cluster.url(DATABASE)).await?;
             }
             let banner = settings.clone();
-            until_signal(settings, roles, keys, move |node| welcome(node, &banner, just_made)).await
+            until_signal(settings, roles, keys, async move |node| {
+                let loaded = if self.sample { Some(starter_rows(node).await?) } else { None };
+                welcome(node, &banner, just_made)?;
+                loaded.iter().for_each(tell);
+                Ok(())
+            })
+            .await
         })?;
         drop(cluster);
         Ok(ExitCode::SUCCESS)
@@ -46,6 +62,19 @@ fn private_cluster(settings: &mut Settings) -> Result<Option<Cluster>> {
     let cluster = Cluster::start(data_dir, settings.pg_bin.as_deref())?;
     settings.database_url = Some(SecretString::from(cluster.url(DATABASE)));
     Ok(Some(cluster))
+}
+
+async fn starter_rows(node: &Node) -> Result<Loaded> {
+    let directory = node.directory().context("up holds the book")?;
+    let loaded = sample::load(directory, node.clock()).await;
+    loaded.map_err(|fault| anyhow::anyhow!("the starter rows cannot be written: {fault}"))
+}
+
+/// Says on stderr what became of the starter rows.
+#[expect(clippy::print_stderr, reason = "this is what a person waits for")]
+fn tell(loaded: &Loaded) {
+    eprintln!("  sample {} starter rows added, {} left as they are", loaded.added, loaded.left);
+    loaded.refused.iter().for_each(|refused| eprintln!("         refused {refused}"));
 }
 
 /// Says on stderr where everything is. The key itself is printed once, when it is made.

@@ -40,7 +40,8 @@ fn head(answered: &Answered) -> Vec<u8> {
 
 fn outcome(answered: &Answered, is_safe: bool) -> Outcome {
     let (status, output) = (answered.status, output(answered));
-    if status < 400 {
+    // a redirect is not followed, so what was asked for was not done, or nobody can say that it was
+    if !(300..400).contains(&status) && status < 400 {
         return Outcome::Ok(output, Some(status));
     }
     Outcome::Failed(Failure {

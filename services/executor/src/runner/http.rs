@@ -11,6 +11,7 @@ use callbook_domain::target::HttpRequest;
 use callbook_runtime::telemetry::inject_context;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use secrecy::{ExposeSecret as _, SecretString};
+use tracing::Instrument as _;
 use url::Url;
 
 use crate::App;
@@ -23,10 +24,17 @@ use crate::store::breaker::{self, Credential};
 
 /// Sends the request and reads the answer.
 pub async fn run(app: &App, call: &Call, request: &HttpRequest, limit: Duration) -> Ran {
-    match prepare(app, call, request) {
-        Err(failure) => Ran::local(Outcome::Failed(failure)),
-        Ok((outbound, credential)) => send(app, call, outbound, credential, limit).await,
-    }
+    let (method, host) = (request.method.as_str(), request.url.host_str().unwrap_or_default());
+    let span = tracing::info_span!(
+        "upstream", otel.name = %method, otel.kind = "client", http.request.method = %method, server.address = %host,
+    );
+    let exchange = async {
+        match prepare(app, call, request) {
+            Err(failure) => Ran::local(Outcome::Failed(failure)),
+            Ok((outbound, credential)) => send(app, call, outbound, credential, limit).await,
+        }
+    };
+    exchange.instrument(span).await
 }
 
 async fn send(app: &App, call: &Call, outbound: Outbound, credential: Option<Credential>, limit: Duration) -> Ran {

@@ -169,21 +169,25 @@ pub struct Earlier {
     pub started_at: OffsetDateTime,
 }
 
+/// The call that used an idempotency key before.
+pub async fn earlier(pool: &PgPool, caller: &str, idempotency_key: &str) -> Result<Option<Earlier>> {
+    sqlx::query_as!(
+        Earlier,
+        "select id, argument_hash, state, started_at from invocation where caller = $1 and idempotency_key = $2",
+        caller,
+        idempotency_key
+    )
+    .fetch_optional(pool)
+    .await
+    .map_err(fault)
+}
+
 /// Names the reason for which a candidate did not pass.
 pub async fn why_held(pool: &PgPool, candidate: &Candidate) -> Result<Held> {
-    if let Some(key) = &candidate.idempotency_key {
-        let earlier = sqlx::query_as!(
-            Earlier,
-            "select id, argument_hash, state, started_at from invocation where caller = $1 and idempotency_key = $2",
-            candidate.caller,
-            key
-        )
-        .fetch_optional(pool)
-        .await
-        .map_err(fault)?;
-        if let Some(earlier) = earlier {
-            return Ok(Held::Earlier(Box::new(earlier)));
-        }
+    if let Some(key) = &candidate.idempotency_key
+        && let Some(earlier) = earlier(pool, &candidate.caller, key).await?
+    {
+        return Ok(Held::Earlier(Box::new(earlier)));
     }
     if let Some(principal) = candidate.principal {
         let alive = sqlx::query_scalar!(

@@ -1,16 +1,12 @@
 //! The example call of a row: what its writer gave, else placeholders in the places of its arguments.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
 use super::argument::{ArgumentDoc, arguments};
 use super::schema::placeholder;
 use crate::arguments::Sent;
 use crate::compile::{Compiled, Plan};
-use crate::row::{Definition, Effect, Risk, Row};
-
-/// Everything but `A-Z a-z 0-9 - . _ ~`.
-const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+use crate::row::Definition;
 
 /// A call that shows how the row is called.
 pub(super) struct Example {
@@ -27,18 +23,6 @@ pub fn example(definition: &Definition, compiled: &Compiled) -> Option<String> {
         Plan::Block => None,
         Plan::Http(_) | Plan::Fn(_) | Plan::Flow(_) | Plan::Agent(_) => Some(body(definition, compiled)),
     }
-}
-
-/// The address that runs the example, with the literal `share=<TOKEN>`. Nothing where no token in an address could run
-/// the row: such a token reads, at low risk.
-pub fn run_now(row: &Row, compiled: &Compiled) -> Option<String> {
-    if row.effect != Effect::Read || row.risk != Risk::Low {
-        return None;
-    }
-    let body = example(&row.definition, compiled)?;
-    let key = &row.definition.key;
-    let body = if body.is_empty() { body } else { format!("&body={}", utf8_percent_encode(&body, QUERY)) };
-    Some(format!("/api/dispatch?invoke={key}{body}&share=<TOKEN>"))
 }
 
 /// The example in both forms.

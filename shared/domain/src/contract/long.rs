@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::compact::Inputs;
-use super::example::{example, run_now, skeleton};
+use super::example::{example, skeleton};
 use super::moves::{Move, moves};
 use super::trouble::troubles;
 use super::{Rendered, clean};
@@ -16,8 +16,7 @@ use crate::row::Risk;
 /// What a machine does with a contract. Facts of this interface, and no appeal.
 const RULES: &str = "\
 1. Read this contract before you call; names, order and types are those written here, not those remembered.
-2. Put a real value in place of every `<…>`. A client that can only open an address opens the one under Run now, with \
-its own token as `share`.
+2. Put a real value in place of every `<…>`.
 3. Where an answer says `ran:false` or `ok:false`, read its `fix` and its receipt, correct that, and send a repair.
 4. Report a denial with its reason as it was given. Do not switch to a broader row, credential or action.
 ";
@@ -64,11 +63,10 @@ fn head(rendered: &Rendered<'_>, text: &mut String) {
             let _ = writeln!(text, "{label}: {words}  ");
         }
     }
-    if let Some(address) = run_now(rendered.row, rendered.compiled) {
-        let _ = writeln!(text, "Run now: {}  ", code(&format!("GET {address}")));
-    }
     if let Some(body) = example(rendered.definition(), rendered.compiled) {
         let key = rendered.key();
+        let call = serde_json::json!({"key": key, "body": body});
+        let _ = writeln!(text, "Run now: {}  ", code(&format!("POST /api/dispatch {call}")));
         let _ = writeln!(text, "Example call:\n\n{}", block("", &format!("[{key}]{body}[/{key}]")));
     }
 }

@@ -20,7 +20,7 @@ use crate::describe::{self, Described, TooLarge};
 use crate::row::{Definition, Provenance, Row};
 
 pub use compact::{MAX_COMPACT, compact};
-pub use example::{example, run_now};
+pub use example::example;
 pub use long::markdown;
 pub use moves::{Move, moves};
 pub use untrusted::clean;

@@ -144,7 +144,6 @@ fn a_sensitive_row_is_the_owners_to_call() {
     assert_eq!((contract["effect"].as_str(), contract["risk"].as_str()), (Some("destructive"), Some("high")));
     assert_eq!(row.compact(&Caller::Owner)["needs"], json!({"credential": true, "approval": true}));
     assert!(row.markdown(&team(&[(May::Invoke, "")])).contains("`owner_gate_required`"));
-    assert_eq!(run_now(&row.row, &row.compiled), None);
 }
 
 #[test]
@@ -247,7 +246,7 @@ fn the_long_form_has_every_part_and_only_this_rows_failures() {
     for part in [
         "# ZZ_TEST_TEMPERATURE\n",
         "Path: `tools > ZZ_TEST_TEMPERATURE`",
-        "Run now: `GET /api/dispatch?invoke=ZZ_TEST_TEMPERATURE&body=37.77%7C-122.42&share=<TOKEN>`",
+        "Run now: `POST /api/dispatch {\"key\":\"ZZ_TEST_TEMPERATURE\",\"body\":\"37.77|-122.42\"}`",
         "\n[ZZ_TEST_TEMPERATURE]37.77|-122.42[/ZZ_TEST_TEMPERATURE]\n",
         "- type http · pool default · auth none · risk low · effect read",
         "Computed for `anonymous`",

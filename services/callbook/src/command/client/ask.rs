@@ -166,7 +166,8 @@ mod tests {
 
     #[test]
     fn an_empty_answer_is_said_in_words() {
-        let answered = answered(r#"{"question":"q","count":0,"best":null,"matches":[],"hint":"try other words","stale":true}"#);
+        let answered =
+            answered(r#"{"question":"q","count":0,"best":null,"matches":[],"hint":"try other words","stale":true}"#);
         assert_eq!(answered.lines(&screen_of(70)), "");
         assert_eq!(answered.notes()[..2], ["nothing fits", "try other words"]);
         assert_eq!(answered.notes().len(), 3);

@@ -105,7 +105,9 @@ mod tests {
     #[test]
     fn only_this_machine_is_loopback() {
         let is = |url: &str| is_loopback(&url.parse().unwrap());
-        assert!(is("http://127.0.0.1:7700") && is("http://localhost/x") && is("https://[::1]:1") && is("http://127.9.9.9"));
+        assert!(
+            is("http://127.0.0.1:7700") && is("http://localhost/x") && is("https://[::1]:1") && is("http://127.9.9.9")
+        );
         assert!(!is("http://localhost.example") && !is("http://10.0.0.1") && !is("http://127.0.0.1.example:7700"));
     }
 

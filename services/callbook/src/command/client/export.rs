@@ -31,12 +31,20 @@ impl Export {
         let query = given([("type", self.row_type), ("category", self.category)]);
         let request = gateway.get(&["api", "directory:export"], &query)?.timeout(PATIENCE);
         let mut pieces = gateway.open(request).await?;
+        let mut waiting = Vec::new();
         loop {
             match pieces.chunk().await {
-                Ok(Some(piece)) => screen.bytes(&piece)?,
-                Ok(None) => return Ok(Verdict::Done),
+                Ok(Some(piece)) => waiting.extend_from_slice(&piece),
+                Ok(None) if waiting.is_empty() => return Ok(Verdict::Done),
+                Ok(None) => return screen.json(&waiting).map(|()| Verdict::Done),
                 // a part must never be taken for all
                 Err(_) => return Err(Trouble::Broken("the export broke off; what was written is not all".to_owned())),
+            }
+            // whole rows, so that no character is cut in two
+            let end = waiting.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            if end > 0 {
+                screen.json(&waiting[..end])?;
+                waiting.drain(..end);
             }
         }
     }

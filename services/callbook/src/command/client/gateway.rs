@@ -12,6 +12,8 @@ use super::credential::{Credential, Source, is_loopback};
 use super::problem::{Problem, Refusal};
 use super::trouble::Trouble;
 
+/// Where a gateway is that nobody named.
+pub const DEFAULT: &str = "http://127.0.0.1:7700";
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(5);
 /// How long an answer may take where a request does not say otherwise.
@@ -41,20 +43,22 @@ pub struct Answer {
 impl Answer {
     /// The JSON of the answer, as far as we look into it.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Trouble> {
-        serde_json::from_slice(&self.body).map_err(|error| Trouble::foreign(format!("the answer is not a gateway's ({error})")))
+        serde_json::from_slice(&self.body)
+            .map_err(|error| Trouble::foreign(format!("the answer is not a gateway's ({error})")))
     }
 }
 
 impl Gateway {
     /// A gateway at an address; nothing is sent yet.
     pub fn new(url: &str, key: Option<SecretString>) -> Result<Self, Trouble> {
-        let url = address(url)?;
+        let url = address(if url.is_empty() { DEFAULT } else { url })?;
         let credential = Credential::find(key.filter(|key| !key.expose_secret().is_empty()), &url);
         let agent = concat!("callbook/", env!("CARGO_PKG_VERSION"));
         // a redirect would take the request, and perhaps the key, where nobody sent it
         let client = Client::builder().user_agent(agent).connect_timeout(CONNECT).redirect(Policy::none());
         let client = if is_loopback(&url) { client.no_proxy() } else { client };
-        let http = client.build().map_err(|error| Trouble::Broken(format!("this machine cannot make requests ({error})")))?;
+        let http =
+            client.build().map_err(|error| Trouble::Broken(format!("this machine cannot make requests ({error})")))?;
         Ok(Gateway { http, url, credential })
     }
 
@@ -77,16 +81,21 @@ impl Gateway {
     }
 
     /// Sends JSON.
-    pub fn json(&self, method: Method, path: &[&str], body: impl Into<reqwest::Body>) -> Result<RequestBuilder, Trouble> {
+    pub fn json(
+        &self,
+        method: Method,
+        path: &[&str],
+        body: impl Into<reqwest::Body>,
+    ) -> Result<RequestBuilder, Trouble> {
         Ok(self.request(method, path)?.header(CONTENT_TYPE, "application/json").body(body))
     }
 
     /// The whole answer, whatever its status.
     pub async fn ask(&self, request: RequestBuilder) -> Result<Answer, Trouble> {
-        let mut response = self.begin(request).await?;
+        let (mut response, method) = self.begin(request).await?;
         let status = response.status();
         let mut body = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(|error| self.lost(&error))? {
+        while let Some(piece) = response.chunk().await.map_err(|error| self.lost(&error, &method))? {
             body.extend_from_slice(&piece);
             if body.len() > MOST {
                 return Err(Trouble::Broken(format!("the answer is larger than {MOST} bytes")));
@@ -103,12 +112,12 @@ impl Gateway {
 
     /// An answer that comes piece by piece, to a request that was not refused.
     pub async fn open(&self, request: RequestBuilder) -> Result<Response, Trouble> {
-        let response = self.begin(request).await?;
+        let (response, method) = self.begin(request).await?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
         }
-        let body = response.bytes().await.map_err(|error| self.lost(&error))?.to_vec();
+        let body = response.bytes().await.map_err(|error| self.lost(&error, &method))?.to_vec();
         Err(self.refused(Answer { status, body }))
     }
 
@@ -122,27 +131,30 @@ impl Gateway {
     }
 
     /// What broke, for a request that got no whole answer.
-    pub fn lost(&self, error: &reqwest::Error) -> Trouble {
+    fn lost(&self, error: &reqwest::Error, method: &Method) -> Trouble {
         let url = &self.url;
-        if error.is_builder() {
-            return Trouble::usage(format!("the request cannot be made ({})", cause(error)));
-        }
+        let left = if method.is_safe() { AGAIN } else { MAYBE };
         let (what, fix) = match () {
             () if error.is_connect() && error.is_timeout() => (format!("{url} does not answer"), START),
             () if error.is_connect() => (format!("{url} cannot be reached ({})", cause(error)), START),
-            () if error.is_timeout() => (format!("{url} did not answer in time"), MAYBE),
-            () => (format!("the connection to {url} broke ({})", cause(error)), MAYBE),
+            () if error.is_timeout() => (format!("{url} did not answer in time"), left),
+            () => (format!("the connection to {url} broke ({})", cause(error)), left),
         };
         Trouble::Unreachable { what, fix: fix.to_owned() }
     }
 
-    async fn begin(&self, request: RequestBuilder) -> Result<Response, Trouble> {
-        let response = request.send().await.map_err(|error| self.lost(&error))?;
+    async fn begin(&self, request: RequestBuilder) -> Result<(Response, Method), Trouble> {
+        let request = request.build();
+        let request =
+            request.map_err(|error| Trouble::usage(format!("the request cannot be made ({})", cause(&error))))?;
+        let method = request.method().clone();
+        let response = self.http.execute(request).await.map_err(|error| self.lost(&error, &method))?;
         if response.status().is_redirection() && response.status() != StatusCode::NOT_MODIFIED {
-            let to = response.headers().get("location").and_then(|to| to.to_str().ok()).unwrap_or("elsewhere").to_owned();
+            let to =
+                response.headers().get("location").and_then(|to| to.to_str().ok()).unwrap_or("elsewhere").to_owned();
             return Err(Trouble::foreign(format!("{} sends on to {to}", self.url)));
         }
-        Ok(response)
+        Ok((response, method))
     }
 
     /// Whether a key goes over the network for everybody to read.
@@ -153,6 +165,7 @@ impl Gateway {
 }
 
 const START: &str = "start it with `callbook up`, or name another address with --url or CALLBOOK_URL";
+const AGAIN: &str = "try again, or see whether this is the gateway of Callbook";
 const MAYBE: &str = "a change may have been made all the same; look before you try again";
 
 /// What lies at the bottom of a failure, without the address in front of it.
@@ -177,6 +190,13 @@ fn address(text: &str) -> Result<Url, Trouble> {
     }
 }
 
+/// A gateway for tests.
+#[cfg(test)]
+pub fn gateway_at(url: &str, key: &str) -> Gateway {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Gateway::new(url, (!key.is_empty()).then(|| key.into())).unwrap()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_path_is_added_to_the_one_of_the_address() {
-        let gateway = Gateway::new("http://h.example/base", None).unwrap();
+        let gateway = gateway_at("http://h.example/base", "");
         let of = |path: &[&str]| gateway.get(path, &[]).unwrap().build().unwrap().url().to_string();
         assert_eq!(of(&["api", "directory:list"]), "http://h.example/base/api/directory:list");
         assert_eq!(of(&["api", "directory", "a/b?c"]), "http://h.example/base/api/directory/a%2Fb%3Fc");
@@ -201,27 +221,31 @@ mod tests {
 
     #[test]
     fn the_key_is_a_header_that_debug_does_not_show() {
-        let gateway = Gateway::new("http://h.example", Some("cbk_0123456789abcdef".into())).unwrap();
+        let gateway = gateway_at("http://h.example", "cbk_0123456789abcdef");
         let request = gateway.get(&["x"], &[]).unwrap().build().unwrap();
         assert_eq!(request.headers()["authorization"], "Bearer cbk_0123456789abcdef");
         assert!(!format!("{gateway:?} {request:?}").contains("0123456789"));
         assert!(gateway.is_key_exposed());
-        assert!(Gateway::new("http://h.example", Some("a\nb".into())).unwrap().get(&["x"], &[]).is_err());
+        assert!(gateway_at("http://h.example", "a\nb").get(&["x"], &[]).is_err());
         assert!(Gateway::new("http://h.example", Some("".into())).unwrap().credential.secret.is_none());
     }
 
     #[tokio::test]
     async fn nobody_at_the_address_is_not_reachable() {
-        let gateway = Gateway::new("http://127.0.0.1:1", Some("0123456789abcdef".into())).unwrap();
+        let gateway = gateway_at("http://127.0.0.1:1", "0123456789abcdef");
         let trouble = gateway.send(gateway.get(&["healthz"], &[]).unwrap()).await.unwrap_err();
         let lines = trouble.lines();
         assert_eq!(trouble.code(), 3);
-        assert!(lines[0].starts_with("callbook: http://127.0.0.1:1/ cannot be reached (") && lines[1].contains("callbook up"), "{lines:?}");
+        assert!(
+            lines[0].starts_with("callbook: http://127.0.0.1:1/ cannot be reached (")
+                && lines[1].contains("callbook up"),
+            "{lines:?}"
+        );
     }
 
     #[test]
     fn a_refusal_is_told_from_a_strange_server() {
-        let gateway = Gateway::new("http://h.example", None).unwrap();
+        let gateway = gateway_at("http://h.example", "");
         let of = |body: &str| gateway.refused(Answer { status: StatusCode::UNAUTHORIZED, body: body.into() });
         assert_eq!(of("<html>").code(), 3);
         let refused = of(r#"{"error":"unauthorized","message":"a credential is needed","ran":false,"fix":"send …"}"#);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use futures::TryStreamExt as _;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use reqwest::header::CONTENT_TYPE;
 use reqwest::{Body, Method, StatusCode};
 use serde::Deserialize;
 use tokio::io::AsyncRead;
@@ -25,8 +25,9 @@ use super::{Ended, Verdict};
 const PATIENCE: Duration = Duration::from_secs(3_600);
 /// Bytes that are read at a time.
 const PIECE: usize = 64 * 1024;
-/// How many refused rows are told.
+/// How many refused rows are told, and how many warnings.
 const TOLD: usize = 20;
+const WARNINGS: usize = 8;
 
 #[derive(Debug, Args)]
 #[command(after_help = "The file is NDJSON, one row a line, or one JSON list of rows.
@@ -90,10 +91,9 @@ impl Import {
             ("allow_lookalike", lookalike),
             ("provenance", self.provenance),
         ]);
-        let mut request = gateway.request(Method::POST, &["api", "directory:import"])?.query(&query).timeout(PATIENCE);
-        if let Some(length) = length {
-            request = request.header(CONTENT_LENGTH, length);
-        }
+        let request = gateway.request(Method::POST, &["api", "directory:import"])?.query(&query).timeout(PATIENCE);
+        // without an announced length: a server that refuses it at once ends the connection while we still send, and its
+        // reason is lost
         let request = request.header(CONTENT_TYPE, "application/x-ndjson").body(Body::wrap_stream(pieces));
         let answer = gateway.ask(request).await;
         bar.finish_and_clear();
@@ -130,15 +130,20 @@ impl Imported {
     fn notes(&self) -> Vec<String> {
         let told = self.refused.iter().take(TOLD).map(|row| {
             let key = row.key.as_ref().map(|key| format!(" {key}")).unwrap_or_default();
-            let fix = row.how_to_fix.as_ref().map(|fix| format!("; fix: {fix}")).unwrap_or_default();
+            let fix = row.how_to_fix.as_ref().map(|fix| format!(" ({fix})")).unwrap_or_default();
             format!("line {}{key}: {}{fix}", row.line, row.error)
         });
         let mut notes: Vec<String> = told.collect();
         if let more @ 1.. = self.refused.len().saturating_sub(TOLD) {
             notes.push(format!("… and {}; all of them with -o json", count_of(more as u64, "more row", "more rows")));
         }
-        notes.extend(self.warnings.iter().take(TOLD).map(|warning| format!("warning: {warning}")));
-        if let more @ 1.. = self.warnings.len().saturating_sub(TOLD) {
+        if self.refused.iter().any(|row| row.error.starts_with("already_exists")) {
+            notes.push(
+                "rows that exist: --on-conflict skip leaves them, --on-conflict replace replaces them".to_owned(),
+            );
+        }
+        notes.extend(self.warnings.iter().take(WARNINGS).map(|warning| format!("warning: {warning}")));
+        if let more @ 1.. = self.warnings.len().saturating_sub(WARNINGS) {
             notes.push(format!("… and {}", count_of(more as u64, "more warning", "more warnings")));
         }
         notes
@@ -195,11 +200,14 @@ mod tests {
             {"line":4,"key":null,"error":"invalid_request"}],"warnings":["K: no_what"],"revision":null}"#,
         )
         .unwrap();
-        assert_eq!(imported.summary(&screen_of(80)), "0 created · 0 replaced · 0 unchanged · 2 refused · nothing was written\n");
+        assert_eq!(
+            imported.summary(&screen_of(80)),
+            "0 created · 0 replaced · 0 unchanged · 2 refused · nothing was written\n"
+        );
         assert_eq!(
             imported.notes(),
             [
-                "line 3 K: registry_hygiene_refused: bad_template; fix: write it again",
+                "line 3 K: registry_hygiene_refused: bad_template (write it again)",
                 "line 4: invalid_request",
                 "warning: K: no_what"
             ]
@@ -210,14 +218,29 @@ mod tests {
     fn many_refusals_are_counted() {
         let row = || RefusedRow { line: 1, key: None, error: "e".into(), how_to_fix: None };
         let refused = (0..22).map(|_| row()).collect();
-        let imported = Imported { ok: true, created: 1, replaced: 2, unchanged: 3, refused, warnings: Vec::new(), revision: Some(7) };
-        assert_eq!(imported.summary(&screen_of(80)), "1 created · 2 replaced · 3 unchanged · 22 refused · revision 7\n");
+        let imported = Imported {
+            ok: true,
+            created: 1,
+            replaced: 2,
+            unchanged: 3,
+            refused,
+            warnings: Vec::new(),
+            revision: Some(7),
+        };
+        assert_eq!(
+            imported.summary(&screen_of(80)),
+            "1 created · 2 replaced · 3 unchanged · 22 refused · revision 7\n"
+        );
         assert_eq!(imported.notes().last().unwrap(), "… and 2 more rows; all of them with -o json");
     }
 
     #[test]
     fn every_look_of_the_bar_can_be_drawn() {
-        for template in ["sending  {wide_bar} {bytes}/{total_bytes}  {eta}", "{spinner} sending  {bytes}  {bytes_per_sec}", "{spinner} writing  {total_bytes}  {elapsed}"] {
+        for template in [
+            "sending  {wide_bar} {bytes}/{total_bytes}  {eta}",
+            "{spinner} sending  {bytes}  {bytes_per_sec}",
+            "{spinner} writing  {total_bytes}  {elapsed}",
+        ] {
             assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
         }
     }

@@ -20,9 +20,8 @@ pub fn bytes(file: &str) -> Result<Vec<u8>, Trouble> {
 /// The text of a file, or of standard input.
 pub fn text(file: &str) -> Result<String, Trouble> {
     let name = if file == STDIN { "standard input" } else { file };
-    String::from_utf8(bytes(file)?).map_err(|error| {
-        Trouble::usage(format!("{name} is not UTF-8 at byte {}", error.utf8_error().valid_up_to()))
-    })
+    String::from_utf8(bytes(file)?)
+        .map_err(|error| Trouble::usage(format!("{name} is not UTF-8 at byte {}", error.utf8_error().valid_up_to())))
 }
 
 /// Arguments as they were typed; `-` reads standard input, whose last line end is not part of them.
@@ -50,7 +49,10 @@ mod tests {
     #[test]
     fn the_last_line_end_is_not_part_of_an_argument() {
         let of = |text: &str| without_line_end(text.into());
-        assert_eq!((of("a|b\n"), of("a\r\n"), of("a\n\n"), of("a"), of("")), ("a|b".into(), "a".into(), "a\n".into(), "a".into(), String::new()));
+        assert_eq!(
+            (of("a|b\n"), of("a\r\n"), of("a\n\n"), of("a"), of("")),
+            ("a|b".into(), "a".into(), "a\n".into(), "a".into(), String::new())
+        );
     }
 
     #[test]

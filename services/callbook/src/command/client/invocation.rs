@@ -87,7 +87,8 @@ impl Invocation {
         notes.extend(self.warnings.iter().map(|warning| format!("warning: {warning}")));
         let replayed = if self.replayed { " · stored answer, nothing fired" } else { "" };
         let cost = if self.cost > 0.0 { format!(" · ${}", self.cost) } else { String::new() };
-        notes.push(format!("{} · {}{replayed}{cost}", self.proof.did, self.proof.invocation_id));
+        let did = if self.error.is_some() { "FAILED" } else { self.proof.did.as_str() };
+        notes.push(format!("{did} · {}{replayed}{cost}", self.proof.invocation_id));
         notes
     }
 }
@@ -129,7 +130,7 @@ mod tests {
             failed.notes(),
             [
                 "callbook: http:503 at STEP: the upstream answered 503 (the same call may succeed later)",
-                "FAILED — W · inv_1 · stored answer, nothing fired · $0.25"
+                "FAILED · inv_1 · stored answer, nothing fired · $0.25"
             ]
         );
     }

@@ -138,7 +138,10 @@ mod tests {
 
     #[test]
     fn arguments_keep_their_text() {
-        assert_eq!(sent(&["W", "--args", r#" {"n":1.10,"m":9007199254740993, "n2":-0} "#]), r#"{"key":"W","args":{"n":1.10,"m":9007199254740993, "n2":-0}}"#);
+        assert_eq!(
+            sent(&["W", "--args", r#" {"n":1.10,"m":9007199254740993, "n2":-0} "#]),
+            r#"{"key":"W","args":{"n":1.10,"m":9007199254740993, "n2":-0}}"#
+        );
         for bad in ["12", "\"a\"", "{", "", "{}{}"] {
             assert_eq!(parsed(&["W", "--args", bad]).unwrap().call().unwrap_err().code(), 2, "{bad}");
         }

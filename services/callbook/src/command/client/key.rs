@@ -31,12 +31,14 @@ enum Action {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "A grant is what its holder may do, over the keys that begin with a prefix; without one over all:
+#[command(
+    after_help = "A grant is what its holder may do, over the keys that begin with a prefix; without one over all:
   invoke, edit, mint, approve, read_receipts
 
 Examples:
   callbook key new ci --grant invoke
-  CALLBOOK_KEY=$(callbook key new github-team --grant invoke:GITHUB_ --grant edit:GITHUB_)")]
+  CALLBOOK_KEY=$(callbook key new github-team --grant invoke:GITHUB_ --grant edit:GITHUB_)"
+)]
 struct New {
     /// Name, 1 to 64 of letters, digits, _ . -
     name: String,
@@ -123,7 +125,10 @@ impl New {
         let created: Created = answer.read()?;
         screen.text(&format!("{}\n", visible(&created.api_key)))?;
         let name = visible(&created.name);
-        screen.note(&format!("{name} may {}; this is its API key, which is not shown again", grants_text(&created.grants)));
+        screen.note(&format!(
+            "{name} may {}; this is its API key, which is not shown again",
+            grants_text(&created.grants)
+        ));
         Ok(Verdict::Done)
     }
 }

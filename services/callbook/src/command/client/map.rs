@@ -67,7 +67,8 @@ impl Map {
         let Some(shelf) = self.shelf else {
             let answer = gateway.send(gateway.get(&path, &[("map", "1".to_owned())])?).await?;
             let text = screen.form == Form::Text;
-            let written = if text { screen.text(&answer.read::<Book>()?.lines(screen)) } else { screen.json(&answer.body) };
+            let written =
+                if text { screen.text(&answer.read::<Book>()?.lines(screen)) } else { screen.json(&answer.body) };
             return written.map(|()| Verdict::Done);
         };
         let read = |body: &[u8]| {
@@ -85,7 +86,10 @@ impl Book {
     /// The counts in one line.
     pub fn counts(&self) -> String {
         let Counts { rows, enabled, registry, mcp } = self.counts;
-        format!("{} · {enabled} enabled · {registry} in the registry · {mcp} for planners", count_of(rows, "row", "rows"))
+        format!(
+            "{} · {enabled} enabled · {registry} in the registry · {mcp} for planners",
+            count_of(rows, "row", "rows")
+        )
     }
 
     fn lines(&self, screen: &Screen) -> String {

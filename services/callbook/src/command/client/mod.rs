@@ -42,13 +42,15 @@ use trouble::Trouble;
 #[command(next_help_heading = "Connection")]
 pub struct Connection {
     /// Address of the gateway
-    #[arg(long, env = "CALLBOOK_URL", value_name = "URL", default_value = "http://127.0.0.1:7700", global = true)]
+    #[arg(long, env = "CALLBOOK_URL", value_name = "URL", default_value = gateway::DEFAULT, global = true)]
     url: String,
     /// API key or owner key; better in the variable, because everybody who lists processes sees a flag
-    #[arg(long, env = "CALLBOOK_KEY", value_name = "KEY", hide_env_values = true, value_parser = secret, global = true)]
+    #[arg(id = "api_key", long = "key", env = "CALLBOOK_KEY", value_name = "KEY", global = true)]
+    #[arg(hide_env_values = true, value_parser = secret)]
     key: Option<SecretString>,
     /// text for people, json as the server sent it, raw for the bytes that a row gave
-    #[arg(short, long, value_enum, value_name = "FORM", default_value_t = Form::Text, hide_possible_values = true, global = true)]
+    #[arg(short, long, value_enum, value_name = "FORM", default_value_t = Form::Text, global = true)]
+    #[arg(hide_possible_values = true)]
     output: Form,
 }
 

@@ -58,7 +58,8 @@ impl Paging {
         loop {
             let size = left.unwrap_or(listing.most).min(listing.most);
             let answer = gateway.send(self.request(gateway, &listing, Some(size), cursor)?).await?;
-            let page = (listing.read)(&answer.body).map_err(|error| Trouble::foreign(format!("the page cannot be read ({error})")))?;
+            let page = (listing.read)(&answer.body)
+                .map_err(|error| Trouble::foreign(format!("the page cannot be read ({error})")))?;
             screen.text(&page.text)?;
             if is_first && page.count == 0 {
                 screen.note(listing.nothing);

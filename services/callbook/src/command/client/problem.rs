@@ -77,8 +77,9 @@ impl Refusal {
         let problem = &self.problem;
         let message = if problem.message.is_empty() { String::new() } else { format!(": {}", problem.message) };
         let mut lines = vec![clean(&format!("callbook: {}{message}", problem.error))];
-        let fix = self.fix.clone().or_else(|| problem.fix.clone());
-        let hints: Vec<String> = problem.hints().into_iter().chain(fix).collect();
+        // keys that come near say more than the sentence that points at them
+        let own = problem.fix.clone().filter(|_| problem.did_you_mean.is_empty());
+        let hints: Vec<String> = problem.hints().into_iter().chain(self.fix.clone().or(own)).collect();
         if !hints.is_empty() {
             lines.push(format!("  fix: {}", clean(&hints.join("; "))));
         }
@@ -106,7 +107,7 @@ mod tests {
 
     #[test]
     fn what_the_reason_knows_beside_its_message_is_told() {
-        let unknown = r#"{"error":"unknown_key","message":"no row","ran":false,"did_you_mean":["NOW","NOON"]}"#;
+        let unknown = r#"{"error":"unknown_key","message":"no row","ran":false,"did_you_mean":["NOW","NOON"],"fix":"use a key of did_you_mean"}"#;
         assert_eq!(lines(unknown)[1], "  fix: did you mean NOW, NOON?");
         let lost = r#"{"error":"service_unavailable","message":"gone","ran":null,"retry_after_ms":1500}"#;
         assert_eq!(lines(lost)[1], "  fix: it may have been done all the same; try again in 2 s");
@@ -117,7 +118,8 @@ mod tests {
 
     #[test]
     fn a_reason_is_known_with_and_without_its_detail() {
-        let is = |error: &str| Problem::read(format!(r#"{{"error":"{error}"}}"#).as_bytes()).unwrap().is("already_exists");
+        let is =
+            |error: &str| Problem::read(format!(r#"{{"error":"{error}"}}"#).as_bytes()).unwrap().is("already_exists");
         assert!(is("already_exists") && is("already_exists:K") && !is("already_exists_too"));
         assert!(Problem::read(b"<html>").is_none() && Problem::read(b"{}").is_none());
     }

@@ -123,7 +123,8 @@ impl Record {
             "DENIED" | "UNKNOWN" => BAD,
             _ => CARE,
         };
-        let head = format!("{}  {}\n", screen.paint.with(BOLD, &clean(&self.key)), screen.paint.with(style, &clean(&status)));
+        let head =
+            format!("{}  {}\n", screen.paint.with(BOLD, &clean(&self.key)), screen.paint.with(style, &clean(&status)));
         let mut pairs = Pairs::default();
         self.what_happened(&mut pairs);
         self.relations(&mut pairs);
@@ -165,7 +166,8 @@ impl Record {
 
     fn commitments(&self, pairs: &mut Pairs) {
         let Some(made) = &self.commitments else { return };
-        let each = [("in", &made.input), ("out", &made.output), ("request", &made.request), ("response", &made.response)];
+        let each =
+            [("in", &made.input), ("out", &made.output), ("request", &made.request), ("response", &made.response)];
         let lines = each.iter().filter_map(|(name, made)| Some(format!("{name} {}", made.as_ref()?)));
         pairs.add("committed", lines.collect::<Vec<_>>().join("\n"));
     }
@@ -174,7 +176,8 @@ impl Record {
         if self.erased {
             pairs.add("contents", "erased");
         }
-        let each = [("input", self.input), ("request", self.request), ("response", self.response), ("output", self.output)];
+        let each =
+            [("input", self.input), ("request", self.request), ("response", self.response), ("output", self.output)];
         for (name, packed) in each {
             pairs.maybe(name, packed.and_then(Packed::content).map(|content: Content| content.summary(SHOWN)));
         }

@@ -14,15 +14,23 @@ use super::{Ended, Verdict, input};
 
 /// Columns whose value is JSON; the others are text.
 const JSON_COLUMNS: &[&str] = &[
-    "seq", "enabled", "planner_visible", "planner_rank", "input_schema", "output_schema", "examples", "sensitive",
-    "timeout_ms", "max_response_bytes",
+    "seq",
+    "enabled",
+    "planner_visible",
+    "planner_rank",
+    "input_schema",
+    "output_schema",
+    "examples",
+    "sensitive",
+    "timeout_ms",
+    "max_response_bytes",
 ];
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   callbook put row.json
   callbook put row.json --if-version 3
-  echo '{\"key\":\"HELLO\",\"type\":\"fn\",\"target\":\"echo\",\"content\":\"# WHAT: Say hello\\n[\\\"hello\\\"]\"}' | callbook put -")]
+  echo '{\"key\":\"SAY\",\"type\":\"fn\",\"target\":\"echo\",\"content\":\"# EX: hello\"}' | callbook put -")]
 pub struct Put {
     /// File with the row as one JSON object; - is standard input
     file: String,
@@ -35,8 +43,8 @@ pub struct Put {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "field=value takes text, or JSON for the columns that hold JSON; field:=JSON is always JSON (field:=null
-brings the default back); field=@file and field:=@file read a file, @- standard input.
+#[command(after_help = "field=value takes text, or JSON for the columns that hold JSON. field:=JSON is always JSON;
+field:=null brings the default back. field=@file and field:=@file read a file, @- standard input.
 
 Examples:
   callbook patch NOW enabled=false planner_rank=10
@@ -66,7 +74,7 @@ pub struct Delete {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "`callbook history KEY` lists the versions.")]
+#[command(disable_version_flag = true, after_help = "`callbook history KEY` lists the versions.")]
 pub struct Restore {
     /// Key of the row, which may be deleted
     key: String,
@@ -161,8 +169,12 @@ fn written(answer: &Answer, screen: &Screen, did: &str) -> Ended {
     }
     let written: Written = answer.read()?;
     let (key, version, revision) = (visible(&written.key), written.version, written.revision);
-    let fields = if written.fields.is_empty() { String::new() } else { format!(" · {}", visible(&written.fields.join(", "))) };
-    screen.text(&format!("{did} {} · version {version} · revision {revision}{fields}\n", screen.paint.with(BOLD, &key)))?;
+    let fields =
+        if written.fields.is_empty() { String::new() } else { format!(" · {}", visible(&written.fields.join(", "))) };
+    screen.text(&format!(
+        "{did} {} · version {version} · revision {revision}{fields}\n",
+        screen.paint.with(BOLD, &key)
+    ))?;
     for warning in &written.warnings {
         screen.note(&visible(&format!("warning: {warning}")));
     }
@@ -175,7 +187,8 @@ fn written(answer: &Answer, screen: &Screen, did: &str) -> Ended {
 /// The text of one JSON object without what is around it, and the object.
 fn object(text: &str) -> Result<(String, Map<String, Value>), Trouble> {
     let text = text.trim_start_matches('\u{feff}').trim();
-    let object = serde_json::from_str(text).map_err(|error| Trouble::usage(format!("not one JSON object ({error})")))?;
+    let object =
+        serde_json::from_str(text).map_err(|error| Trouble::usage(format!("not one JSON object ({error})")))?;
     Ok((text.to_owned(), object))
 }
 
@@ -201,7 +214,9 @@ fn parsed(field: &str) -> Result<(String, Value), Trouble> {
         None => value.to_owned(),
     };
     let value = match is_json {
-        true => serde_json::from_str(&text).map_err(|error| Trouble::usage(format!("`{name}` is not JSON ({error})")))?,
+        true => {
+            serde_json::from_str(&text).map_err(|error| Trouble::usage(format!("`{name}` is not JSON ({error})")))?
+        }
         false => Value::String(text),
     };
     Ok((name.to_owned(), value))

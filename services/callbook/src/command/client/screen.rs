@@ -51,25 +51,25 @@ impl Screen {
         write(text.as_bytes())
     }
 
-    /// Writes bytes as they come.
-    pub fn bytes(&self, bytes: &[u8]) -> Result<(), Trouble> {
-        write(bytes)
-    }
-
-    /// Writes JSON of the server as it is; a terminal gets a line end behind it.
+    /// Writes JSON of the server as it is. A terminal gets a line end behind it, and escapes for what would steer it.
     pub fn json(&self, body: &[u8]) -> Result<(), Trouble> {
-        write(body)?;
-        if self.is_terminal && !body.ends_with(b"\n") { write(b"\n") } else { Ok(()) }
+        if !self.is_terminal {
+            return write(body);
+        }
+        let line_end = if body.ends_with(b"\n") { "" } else { "\n" };
+        write(format!("{}{line_end}", escaped(&String::from_utf8_lossy(body))).as_bytes())
     }
 
-    /// Writes what a row gave as it is. Bytes that would take over a terminal are not written on one; `again` is how to
-    /// get them into a file.
+    /// Writes what a row gave as it is; a terminal gets a line end behind it. Bytes that would take over a terminal are
+    /// not written on one; `again` is how to get them into a file.
     pub fn raw(&self, bytes: &[u8], again: &str) -> Result<(), Trouble> {
         if self.is_terminal && is_binary(bytes) {
             let size = bytes.len();
-            return Err(Trouble::Broken(format!("{size} bytes that are not plain text; write them to a file: `{again}`")));
+            return Err(Trouble::Broken(format!(
+                "{size} bytes that are not plain text; write them to a file: `{again}`"
+            )));
         }
-        write(bytes)
+        self.json(bytes)
     }
 
     /// Writes text of a row: on a terminal without what could take it over, and not without end.
@@ -95,8 +95,23 @@ impl Screen {
 
 /// Bytes that are no text, or text that steers a terminal.
 pub fn is_binary(bytes: &[u8]) -> bool {
-    let steers = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
     std::str::from_utf8(bytes).map_or(true, |text| text.contains(steers))
+}
+
+/// JSON with escapes for characters that steer a terminal; it means the same.
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        match steers(c) || super::text::turns(c) {
+            true => text.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => text.push(c),
+        }
+    }
+    text
+}
+
+fn steers(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\r' | '\t')
 }
 
 /// At most so many bytes of a text, whole characters.
@@ -134,8 +149,15 @@ mod tests {
 
     #[test]
     fn text_that_steers_a_terminal_is_binary() {
-        assert!(is_binary(b"\xff\xfe") && is_binary(b"a\0b") && is_binary(b"\x1b[2J") && is_binary("\u{9b}".as_bytes()));
+        assert!(
+            is_binary(b"\xff\xfe") && is_binary(b"a\0b") && is_binary(b"\x1b[2J") && is_binary("\u{9b}".as_bytes())
+        );
         assert!(!is_binary("naïve\r\n\tx 東京".as_bytes()) && !is_binary(b""));
+    }
+
+    #[test]
+    fn json_on_a_terminal_means_the_same_and_steers_nothing() {
+        assert_eq!(escaped("{\"a\":\"\u{9b}2J\u{202e}é\"}\n"), "{\"a\":\"\\u009b2J\\u202eé\"}\n");
     }
 
     #[test]

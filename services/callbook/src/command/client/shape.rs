@@ -57,7 +57,11 @@ impl Shape {
         pairs.maybe("plan", self.plan.as_ref().map(|plan| plan.get()));
         if let Some(Secret { name, allowed }) = &self.secret {
             let style = if *allowed { GOOD } else { BAD };
-            pairs.styled("secret", format!("{name} ({})", if *allowed { "may go there" } else { "may not go there" }), style);
+            pairs.styled(
+                "secret",
+                format!("{name} ({})", if *allowed { "may go there" } else { "may not go there" }),
+                style,
+            );
         }
         let words = [&self.effect, &self.risk];
         pairs.add("effect", words.into_iter().flatten().cloned().collect::<Vec<_>>().join(" · risk "));

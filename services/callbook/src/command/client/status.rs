@@ -16,7 +16,9 @@ use super::{Ended, Verdict};
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 #[derive(Debug, Args)]
-#[command(after_help = "Ends with 0 where the gateway is ready and takes the key, 1 where not, 3 where nobody answers.")]
+#[command(
+    after_help = "Ends with 0 where the gateway is ready and takes the key, 1 where not, 3 where nobody answers."
+)]
 pub struct Status {}
 
 #[derive(Debug, Deserialize)]
@@ -41,7 +43,9 @@ impl Status {
             return Err(Trouble::foreign(format!("{} is {} and not Callbook", gateway.url, index.name)));
         }
         let map = gateway.send(gateway.get(&["api", "dispatch"], &[("map", "1".to_owned())])?).await;
-        if let Err(lost @ (Trouble::Unreachable { .. } | Trouble::Broken(_) | Trouble::Usage(_) | Trouble::Closed)) = map {
+        if let Err(lost @ (Trouble::Unreachable { .. } | Trouble::Broken(_) | Trouble::Usage(_) | Trouble::Closed)) =
+            map
+        {
             return Err(lost);
         }
         let health = gateway.ask(gateway.get(&["healthz"], &[])?).await?;
@@ -112,6 +116,7 @@ fn ready(answer: &Answer) -> (String, clap::builder::styling::Style) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::gateway::gateway_at;
     use super::super::text::screen_of;
     use super::*;
 
@@ -120,13 +125,14 @@ mod tests {
     }
 
     fn found(map: Result<Answer, Trouble>) -> Found {
-        let parts = r#"{"ready":false,"resolver":"serving","contract":"serving","gate":"serving","executor":"not_serving"}"#;
+        let parts =
+            r#"{"ready":false,"resolver":"serving","contract":"serving","gate":"serving","executor":"not_serving"}"#;
         Found { version: VERSION.into(), health: answer(200, r#"{"ok":true}"#), ready: answer(503, parts), map }
     }
 
     #[test]
     fn the_parts_and_the_counts_are_shown_and_never_the_key() {
-        let gateway = Gateway::new("http://book.example", Some("cbk_secret_0123456789".into())).unwrap();
+        let gateway = gateway_at("http://book.example", "cbk_secret_0123456789");
         let map = answer(200, r#"{"counts":{"rows":1,"enabled":1,"registry":1,"mcp":1},"shelves":[]}"#);
         let found = found(Ok(map));
         let text = found.lines(&gateway, &screen_of(120)).unwrap();
@@ -144,8 +150,9 @@ mod tests {
 
     #[test]
     fn a_key_that_is_not_taken_is_said_in_the_place_of_the_counts() {
-        let gateway = Gateway::new("http://book.example", Some("cbk_secret_0123456789".into())).unwrap();
-        let refused = gateway.refused(answer(401, r#"{"error":"unauthorized","message":"a credential is needed","ran":false}"#));
+        let gateway = gateway_at("http://book.example", "cbk_secret_0123456789");
+        let refused =
+            gateway.refused(answer(401, r#"{"error":"unauthorized","message":"a credential is needed","ran":false}"#));
         let text = found(Err(refused)).lines(&gateway, &screen_of(120)).unwrap();
         assert!(text.contains("  book     unauthorized: a credential is needed\n"), "{text}");
     }

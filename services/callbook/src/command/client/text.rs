@@ -2,7 +2,7 @@
 
 use clap::builder::styling::{AnsiColor, Style};
 
-use super::screen::{Paint, Screen};
+use super::screen::Screen;
 
 /// What stands out.
 pub const BOLD: Style = Style::new().bold();
@@ -36,28 +36,33 @@ impl Cell {
     }
 }
 
-/// Rows in columns as wide as their widest cell. The last column takes what is left of the line and is cut there.
+/// Rows in columns as wide as their widest cell, long first cells apart. The last column takes what is left of the line
+/// and is cut there; where too little is left it goes below.
 pub fn table(rows: &[Vec<Cell>], screen: &Screen) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| width(&cell.text)).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..count).map(widest).collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut at = 0;
-        let mut line = String::new();
-        for (cell, own) in row.iter().zip(&widths) {
-            if at >= screen.width {
-                break;
-            }
-            let shown = shorten(&cell.text, screen.width.saturating_sub(at));
-            line.push_str(&screen.paint.with(cell.style, &shown));
-            line.push_str(&" ".repeat(own.saturating_sub(width(&shown)) + GAP));
-            at += own + GAP;
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
+    let mut widths: Vec<usize> = (0..count).map(widest).collect();
+    if let Some(first) = widths.first_mut().filter(|_| screen.width < usize::MAX) {
+        *first = (*first).min(screen.width / 5 * 2);
     }
-    text
+    rows.iter().map(|row| line(row, &widths, screen)).collect()
+}
+
+fn line(row: &[Cell], widths: &[usize], screen: &Screen) -> String {
+    let (mut line, mut at) = (String::new(), 0);
+    for (n, (cell, own)) in row.iter().zip(widths).enumerate() {
+        let left = screen.width.saturating_sub(at);
+        if n > 0 && n + 1 == row.len() && left < NARROWEST && left < width(&cell.text) {
+            line = format!("{}\n{}", line.trim_end(), " ".repeat(2 * GAP));
+            at = 2 * GAP;
+        }
+        let shown = shorten(&cell.text, screen.width.saturating_sub(at));
+        let taken = width(&shown).max(*own) + GAP;
+        line.push_str(&screen.paint.with(cell.style, &shown));
+        line.push_str(&" ".repeat(taken - width(&shown)));
+        at += taken;
+    }
+    format!("{}\n", line.trim_end())
 }
 
 /// Names and values below each other. Values go on under themselves; empty ones are left out.
@@ -106,16 +111,19 @@ impl Pairs {
 
 /// The text without what steers a terminal or turns its direction around. Line ends and tabs stay.
 pub fn visible(text: &str) -> String {
-    let hidden = |c: char| {
-        c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
+    let hidden = |c: char| c.is_control() && !matches!(c, '\n' | '\t') || turns(c);
     text.chars().filter(|c| !hidden(*c)).collect()
+}
+
+/// Whether a character turns the direction of the text behind it.
+pub fn turns(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// At most so many columns; what is cut is marked.
 pub fn shorten(text: &str, columns: usize) -> String {
-    if width(text) <= columns {
-        return text.to_owned();
+    if columns == 0 || width(text) <= columns {
+        return text.chars().take(columns).collect();
     }
     let head: String = text.chars().take(columns.saturating_sub(1)).collect();
     format!("{}…", head.trim_end())
@@ -140,7 +148,8 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
 
 /// A word as a shell takes it.
 pub fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':' | ',' | '=' | '+' | '@' | '%');
+    let plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':' | ',' | '=' | '+' | '@' | '%');
     match !text.is_empty() && text.chars().all(plain) {
         true => text.to_owned(),
         false => format!("'{}'", text.replace('\'', r"'\''")),
@@ -172,11 +181,13 @@ fn width(text: &str) -> usize {
 /// A screen for tests: a terminal of so many columns, without colour.
 #[cfg(test)]
 pub fn screen_of(width: usize) -> Screen {
-    Screen { form: super::screen::Form::Text, is_terminal: true, paint: Paint(false), width }
+    use super::screen::{Form, Paint};
+    Screen { form: Form::Text, is_terminal: true, paint: Paint(false), width }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::screen::Paint;
     use super::*;
 
     fn row(cells: &[&str]) -> Vec<Cell> {
@@ -185,19 +196,24 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_and_the_last_is_cut() {
-        let rows = [row(&["NOW", "read", "Tells the time in any zone of the world"]), row(&["LONGER_KEY", "write", ""])];
+        let rows =
+            [row(&["NOW", "read", "Tells the time in any zone of the world"]), row(&["LONGER_KEY", "write", ""])];
         assert_eq!(
-            table(&rows, &screen_of(40)),
-            "NOW         read   Tells the time in an…\nLONGER_KEY  write\n"
+            table(&rows, &screen_of(48)),
+            "NOW         read   Tells the time in any zone o…\nLONGER_KEY  write\n"
         );
-        assert_eq!(table(&rows[..1], &screen_of(usize::MAX)), "NOW  read  Tells the time in any zone of the world\n");
+        let program = screen_of(usize::MAX);
+        assert_eq!(table(&rows[..1], &program), "NOW  read  Tells the time in any zone of the world\n");
         assert_eq!(table(&[], &screen_of(40)), "");
     }
 
     #[test]
-    fn a_terminal_too_narrow_for_a_table_gets_what_fits() {
-        let rows = [row(&["A_KEY_THAT_IS_LONGER_THAN_THE_LINE", "read", "what"])];
-        assert_eq!(table(&rows, &screen_of(20)), "A_KEY_THAT_IS_LONGE…\n");
+    fn a_long_key_stays_whole_and_pushes_the_words_below() {
+        let rows = [row(&["A_KEY_OF_TWENTY_FOUR_ABC", "read", "what it does"]), row(&["B", "write", "other"])];
+        assert_eq!(
+            table(&rows, &screen_of(42)),
+            "A_KEY_OF_TWENTY_FOUR_ABC  read\n    what it does\nB                 write  other\n"
+        );
     }
 
     #[test]
@@ -210,11 +226,12 @@ mod tests {
     #[test]
     fn values_go_on_under_themselves() {
         let mut pairs = Pairs::default();
-        pairs.add("key", "NOW").add("what", "one two three four five six seven").add("gone", " ").maybe("no", None::<&str>);
-        assert_eq!(
-            pairs.lines(&screen_of(32)),
-            "  key   NOW\n  what  one two three four\n        five six seven\n"
-        );
+        pairs
+            .add("key", "NOW")
+            .add("what", "one two three four five six seven")
+            .add("gone", " ")
+            .maybe("no", None::<&str>);
+        assert_eq!(pairs.lines(&screen_of(32)), "  key   NOW\n  what  one two three four five\n        six seven\n");
     }
 
     #[test]
@@ -225,12 +242,21 @@ mod tests {
 
     #[test]
     fn long_words_are_cut_and_line_ends_stay() {
-        assert_eq!(wrap("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa b\n\nc", 24), ["aaaaaaaaaaaaaaaaaaaaaaaa", "aaaaaa b", "", "c"]);
-        assert_eq!((shorten("abc", 3), shorten("abcd", 3), shorten("a", 0)), ("abc".into(), "ab…".into(), "…".into()));
+        assert_eq!(
+            wrap("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa b\n\nc", 24),
+            ["aaaaaaaaaaaaaaaaaaaaaaaa", "aaaaaa b", "", "c"]
+        );
+        assert_eq!(
+            (shorten("abc", 3), shorten("abcd", 3), shorten("a", 0)),
+            ("abc".into(), "ab…".into(), String::new())
+        );
     }
 
     #[test]
     fn a_shell_takes_a_quoted_word_as_it_was() {
-        assert_eq!((quoted("NOW"), quoted("37.77|-1"), quoted("it's"), quoted("")), ("NOW".into(), "'37.77|-1'".into(), r"'it'\''s'".into(), "''".into()));
+        assert_eq!(
+            (quoted("NOW"), quoted("37.77|-1"), quoted("it's"), quoted("")),
+            ("NOW".into(), "'37.77|-1'".into(), r"'it'\''s'".into(), "''".into())
+        );
     }
 }

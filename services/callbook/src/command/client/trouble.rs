@@ -32,7 +32,10 @@ impl Trouble {
 
     /// Somebody answers, but not as a gateway does.
     pub fn foreign(what: impl Into<String>) -> Self {
-        Trouble::Unreachable { what: what.into(), fix: "name the gateway of Callbook with --url or CALLBOOK_URL".into() }
+        Trouble::Unreachable {
+            what: what.into(),
+            fix: "name the gateway of Callbook with --url or CALLBOOK_URL".into(),
+        }
     }
 
     /// The exit code.

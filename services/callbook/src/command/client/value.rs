@@ -82,7 +82,7 @@ impl Content {
             Content::Bytes(bytes) => return format!("{} bytes that are not text", bytes.len()),
         };
         let head = super::text::shorten(text, most);
-        if head.len() < text.len() { format!("{head} ({} bytes)", text.len()) } else { head }
+        if head == *text { head } else { format!("{head} ({} bytes)", text.len()) }
     }
 }
 

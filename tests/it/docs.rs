@@ -1,0 +1,407 @@
+//! The documents say what is. Their `sh` blocks run as they are printed, in order and in one shell a document, and the
+//! lines of a `console` block occur in the output of the block before it, `…` standing for anything. What stands in
+//! their tables is tried or compared.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use callbook_domain::fault::Reason;
+use callbook_domain::function::FUNCTIONS;
+use callbook_runtime::settings::{Overrides, Settings};
+use callbook_runtime::status::statuses;
+use callbook_tests::database;
+use callbook_tests::process::{Process, binary, free_port};
+use callbook_tests::upstream::Upstream;
+use callbook_tests::world::{OWNER, World};
+use serde_json::{Value, json};
+
+const DOCUMENTS: [&str; 4] = ["README.md", "docs/callers.md", "docs/row-authors.md", "docs/operators.md"];
+/// The public weather service of the documents; a server on loopback stands for it.
+const WEATHER: &str = "https://api.open-meteo.com";
+/// The database that `sql_query` reads in the documents; an empty one stands for it.
+const SHOP: &str = "postgres://reader@db.example/shop";
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
+}
+
+fn read(document: &str) -> String {
+    std::fs::read_to_string(root().join(document)).unwrap_or_else(|error| panic!("{document}: {error}"))
+}
+
+/// A fenced block, with the line that it begins at.
+struct Block {
+    line: usize,
+    language: String,
+    text: String,
+}
+
+fn blocks(document: &str) -> Vec<Block> {
+    let mut found: Vec<Block> = Vec::new();
+    let mut open = false;
+    for (at, line) in document.lines().enumerate() {
+        match line.strip_prefix("```") {
+            Some(_) if open => open = false,
+            Some(language) => {
+                open = true;
+                found.push(Block { line: at + 1, language: language.to_owned(), text: String::new() });
+            }
+            None if open => {
+                let block = found.last_mut().unwrap();
+                block.text.push_str(line);
+                block.text.push('\n');
+            }
+            None => {}
+        }
+    }
+    assert!(!open, "a block is not closed");
+    found
+}
+
+fn block_of(document: &str, language: &str) -> String {
+    let found = blocks(document).into_iter().find(|block| block.language == language);
+    found.unwrap_or_else(|| panic!("no block of {language}")).text
+}
+
+/// The rows of the first table below a heading, without its head, each as its cells.
+fn table(document: &str, heading: &str) -> Vec<Vec<String>> {
+    let below = document.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no heading {heading}")).1;
+    let lines = below.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    let cells = |line: &str| -> Vec<String> {
+        let line = line.replace("\\|", "\u{0}");
+        let inner = line.trim().trim_start_matches('|').trim_end_matches('|');
+        inner.split('|').map(|cell| cell.replace('\u{0}', "|").trim().to_owned()).collect()
+    };
+    lines.skip(2).map(cells).collect()
+}
+
+/// What stands between the ticks of a cell; nothing where it has none.
+fn code(cell: &str) -> &str {
+    let inner = cell.find('`').map_or("", |at| &cell[at..]);
+    let ticks = inner.len() - inner.trim_start_matches('`').len();
+    let rest = &inner[ticks..];
+    let code = rest.find(&"`".repeat(ticks.max(1))).map_or("", |end| &rest[..end]);
+    if ticks > 1 { code.trim() } else { code }
+}
+
+/// Whether a line is what the pattern says; `…` stands for anything.
+fn fits(pattern: &str, line: &str) -> bool {
+    let mut parts = pattern.split('…');
+    let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+/// One document, a deployment for it, and the folder in which its commands run.
+struct Reading {
+    name: &'static str,
+    text: String,
+    process: Process,
+    ports: [u16; 3],
+    folder: tempfile::TempDir,
+    _upstream: Upstream,
+}
+
+impl Reading {
+    /// Starts the deployment. A `toml` block that the document says to be its settings is that.
+    async fn open(name: &'static str) -> Reading {
+        let upstream = Upstream::weather().await;
+        let text = read(name).replace(WEATHER, &upstream.origin()).replace(SHOP, &database::fresh().await);
+        let (folder, database) = (tempfile::tempdir().unwrap(), database::fresh().await);
+        let config = folder.path().join("callbook.toml");
+        let settings = if name.ends_with("row-authors.md") { block_of(&text, "toml") } else { String::new() };
+        std::fs::write(&config, settings).unwrap();
+        std::os::unix::fs::symlink(root().join("scripts"), folder.path().join("scripts")).unwrap();
+        let ports = [free_port(), free_port(), free_port()];
+        let origin = upstream.origin();
+        let process = tokio::task::spawn_blocking(move || {
+            let environment = [
+                ("DATABASE_URL", database.as_str()),
+                ("CALLBOOK_CONFIG", config.to_str().unwrap()),
+                ("CALLBOOK_ALLOW_ORIGINS", origin.as_str()),
+                ("WEATHER_TOKEN", "a-token-of-the-weather-service"),
+            ];
+            Process::start_at(&["up"], &environment, ports[0], ports[1], ports[2])
+        });
+        Reading { name, text, process: process.await.unwrap(), ports, folder, _upstream: upstream }
+    }
+
+    /// Runs the `sh` blocks in one shell; gives what each of them wrote, and how the shell ended.
+    fn run(&self, blocks: &[Block]) -> (Vec<String>, Output) {
+        let out = |block: &Block| self.folder.path().join(format!("out-{}", block.line));
+        let mut script = String::new();
+        for block in blocks.iter().filter(|block| block.language == "sh") {
+            script.push_str(&format!("exec >'{}' 2>&1\n{}", out(block).display(), block.text));
+        }
+        let file = self.folder.path().join("script");
+        std::fs::write(&file, script).unwrap();
+        let path = format!("{}:{}", binary().parent().unwrap().display(), std::env::var("PATH").unwrap());
+        let local = |port: u16| format!("127.0.0.1:{port}");
+        let ended = Command::new("timeout")
+            .args(["300", "bash", "-eu"])
+            .arg(&file)
+            .current_dir(self.folder.path())
+            .env("PATH", path)
+            .env("CALLBOOK_URL", &self.process.http)
+            .env("CALLBOOK_KEY", OWNER)
+            .env("CALLBOOK_GRPC", local(self.ports[1]))
+            .env("CALLBOOK_ADMIN", local(self.ports[2]))
+            .env("no_proxy", "127.0.0.1")
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        (blocks.iter().map(|block| std::fs::read_to_string(out(block)).unwrap_or_default()).collect(), ended)
+    }
+
+    /// The documented addresses, as they are here.
+    fn here(&self, text: &str) -> String {
+        let ports = ["127.0.0.1:7700", "127.0.0.1:7701", "127.0.0.1:7702"].into_iter().zip(self.ports);
+        ports.fold(text.to_owned(), |text, (port, here)| text.replace(port, &format!("127.0.0.1:{here}")))
+    }
+
+    fn check(&self) {
+        let mut blocks = blocks(&self.text);
+        if !buf_is_here() {
+            blocks.retain(|block| !block.text.contains("scripts/buf"));
+        }
+        let (written, ended) = self.run(&blocks);
+        if !ended.status.success() {
+            let last = blocks.iter().zip(&written).rfind(|(block, text)| block.language == "sh" && !text.is_empty());
+            let (line, text) = last.map_or((0, ""), |(block, text)| (block.line, text.as_str()));
+            panic!(
+                "{} ended with {}; last wrote the block of line {line}: {text}\n{}",
+                self.name,
+                ended.status,
+                self.process.log()
+            );
+        }
+        let pairs =
+            blocks.iter().zip(&written).zip(blocks.iter().skip(1)).filter(|(_, next)| next.language == "console");
+        for ((block, text), expected) in pairs {
+            let mut lines = text.lines().map(str::trim_end);
+            for pattern in expected.text.lines().filter(|line| line.trim() != "…") {
+                let pattern = self.here(pattern.trim_end());
+                let found = lines.any(|line| fits(&pattern, line));
+                assert!(found, "{} line {}: no line is `{pattern}` in\n{text}", self.name, block.line);
+            }
+        }
+    }
+}
+
+/// In CI it must be there; elsewhere its blocks are left out.
+#[expect(clippy::print_stdout, reason = "the line is what CI looks for")]
+fn buf_is_here() -> bool {
+    let found = Command::new(root().join("scripts/buf")).arg("--version").output();
+    let found = found.is_ok_and(|output| output.status.success());
+    assert!(found || std::env::var_os("CI").is_none(), "buf is not here and npm cannot bring it");
+    if !found {
+        println!("skipped: buf is not here and npm cannot bring it");
+    }
+    found
+}
+
+async fn commands_run(name: &'static str) {
+    let reading = Reading::open(name).await;
+    tokio::task::spawn_blocking(move || reading.check()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_commands_of_the_readme_run_as_printed() {
+    commands_run("README.md").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_commands_for_callers_run_as_printed() {
+    commands_run("docs/callers.md").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_commands_for_row_authors_run_as_printed() {
+    commands_run("docs/row-authors.md").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_commands_for_operators_run_as_printed() {
+    commands_run("docs/operators.md").await;
+}
+
+#[test]
+fn the_reasons_for_callers_are_the_dictionary_with_their_statuses() {
+    let documented: Vec<[String; 3]> = table(&read("docs/callers.md"), "## Refusals")
+        .iter()
+        .map(|row| [code(&row[0]).to_owned(), row[1].clone(), code(&row[2]).to_owned()])
+        .collect();
+    let screaming = |code: tonic::Code| {
+        let name = format!("{code:?}");
+        let parts = name
+            .char_indices()
+            .map(|(at, c)| if at > 0 && c.is_uppercase() { format!("_{c}") } else { c.to_uppercase().to_string() });
+        parts.collect::<String>()
+    };
+    let actual: Vec<[String; 3]> = Reason::ALL
+        .iter()
+        .map(|reason| {
+            let statuses = statuses(*reason);
+            [reason.as_str().to_owned(), statuses.http.to_string(), screaming(statuses.grpc)]
+        })
+        .collect();
+    for entry in &actual {
+        assert!(documented.contains(entry), "{entry:?} is not in the table");
+    }
+    assert_eq!(documented.len(), actual.len());
+}
+
+#[test]
+fn the_settings_for_operators_are_those_that_the_program_takes() {
+    let help = Command::new(binary()).args(["serve", "--help"]).env_clear().output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let document = read("docs/operators.md");
+    let documented: BTreeSet<(String, String)> = table(&document, "## Settings")
+        .iter()
+        .filter(|row| !code(&row[0]).is_empty())
+        .map(|row| (code(&row[0]).to_owned(), code(&row[1]).to_owned()))
+        .collect();
+    let flags = help
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("--")?.split_once(' ').map(|(flag, _)| format!("--{flag}")));
+    let variables = help.split("[env: ").skip(1).filter_map(|rest| rest.split(['=', ']']).next()).map(str::to_owned);
+    let actual: BTreeSet<(String, String)> =
+        flags.filter(|flag| flag != "--help" && flag != "--version").zip(variables).collect();
+    assert_eq!(documented, actual);
+    let example = block_of(&document, "toml");
+    for row in table(&document, "## Settings") {
+        let name = code(&row[2]);
+        let table = name.split('.').next().unwrap();
+        assert!(
+            name.is_empty() || example.contains(&format!("{table} =")) || example.contains(&format!("[{table}")),
+            "{name} is not in the example"
+        );
+    }
+}
+
+#[test]
+fn the_example_of_the_settings_file_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = folder.path().join("etc");
+    std::fs::create_dir(&files).unwrap();
+    let example = block_of(&read("docs/operators.md"), "toml").replace("/etc/callbook", files.to_str().unwrap());
+    for name in ["tls.crt", "tls.key", "ca.crt"] {
+        std::fs::write(files.join(name), "").unwrap();
+    }
+    let config = files.join("callbook.toml");
+    std::fs::write(&config, example).unwrap();
+    if let Err(error) = Settings::load(Overrides { config: Some(config), ..Overrides::default() }) {
+        panic!("{error}");
+    }
+}
+
+/// A deployment with the settings of the document for row authors.
+async fn for_row_authors() -> (World, String) {
+    let text = read("docs/row-authors.md").replace(SHOP, &database::fresh().await);
+    (World::with().toml(&block_of(&text, "toml")).start().await, text)
+}
+
+/// The arguments of a call as a cell has them: a JSON object or list, else pipe text.
+fn sent(cell: &str) -> Value {
+    match serde_json::from_str::<Value>(cell) {
+        Ok(args) if args.is_object() || args.is_array() => json!({"args": args}),
+        _ => json!({"body": cell}),
+    }
+}
+
+fn http_row(target: &str, args: &str, template: &str) -> Value {
+    let args = if args.is_empty() { String::new() } else { format!("# ARGS: {args}\n") };
+    json!({"key": "TRIED", "type": "http", "target": target, "examples": ["x"], "content": format!("# WHAT: an example\n{args}{template}")})
+}
+
+/// What a row would send, or why it refuses: the URL of a shape, its body, or the error.
+async fn shaped(world: &World, row: &Value, call: &str) -> [String; 3] {
+    let put = world.put("TRIED", row).await;
+    assert_eq!(put.status, 200, "{row}: {}", put.text);
+    let mut request = sent(call);
+    request["key"] = json!("TRIED");
+    request["shape"] = json!(true);
+    let answer = world.post("/api/dispatch", &request).await.json();
+    ["url", "body", "error"].map(|field| answer[field].as_str().unwrap_or_default().to_owned())
+}
+
+#[tokio::test]
+async fn every_template_of_the_tables_becomes_what_stands_beside_it() {
+    let (world, text) = for_row_authors().await;
+    world.create(&http_row("https://api.example.com/", "", "")).await;
+    for row in table(&text, "### In an address") {
+        let [target, args, call, becomes] = [0, 1, 2, 3].map(|at| code(&row[at]));
+        let [url, _, error] = shaped(&world, &http_row(target, args, ""), call).await;
+        assert_eq!(format!("{url}{error}"), becomes, "{row:?}");
+    }
+    for row in table(&text, "### In a body") {
+        let [template, args, call, becomes] = [0, 1, 2, 3].map(|at| code(&row[at]));
+        let target = "POST https://api.example.com/";
+        let [_, body, error] = shaped(&world, &http_row(target, args, &template.replace("⏎", "\n")), call).await;
+        assert_eq!(format!("{body}{error}"), becomes, "{row:?}");
+    }
+    for row in table(&text, "### Refused when the row is written") {
+        let [target, template, becomes] = [0, 1, 2].map(|at| code(&row[at]));
+        let checked = world.post("/api/directory/TRIED/test", &http_row(target, "", template)).await.json();
+        let first = &checked["violations"][0];
+        let said = format!(
+            "{}: {}",
+            first["code"].as_str().unwrap_or_default(),
+            first["message"].as_str().unwrap_or_default()
+        );
+        assert!(fits(becomes, &said), "{row:?}: {checked}");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn every_function_of_the_table_gives_what_stands_beside_it() {
+    let (world, text) = for_row_authors().await;
+    let mut documented = BTreeSet::new();
+    let mut id = String::new();
+    for row in table(&text, "### Functions") {
+        let [name, template, call, gives] = [0, 3, 4, 5].map(|at| code(&row[at]));
+        let function = callbook_domain::function::find(name).unwrap_or_else(|| panic!("there is no function {name}"));
+        assert_eq!(row[1], function.effect.as_str(), "{name}");
+        documented.insert(function.name);
+        let key = format!("T_{}", name.to_uppercase());
+        let content = format!("# WHAT: an example\n# EX: x\n{template}");
+        let put = world.put(&key, &json!({"key": key, "type": "fn", "target": name, "content": content})).await;
+        assert!(put.status < 300 || put.status == 404, "{}", put.text);
+        if put.status == 404 {
+            world.create(&json!({"key": key, "type": "fn", "target": name, "content": content})).await;
+        }
+        let mut request = sent(&call.replace("inv_…", &id));
+        request["key"] = json!(key);
+        let answer = world.post("/api/dispatch", &request).await;
+        let result = answer.json()["result"].as_str().unwrap_or(&answer.text).to_owned();
+        assert!(fits(gives, &result), "{row:?}: {result}");
+        id = answer.id();
+    }
+    let all: BTreeSet<&str> = FUNCTIONS.iter().map(|function| function.name).collect();
+    assert_eq!(documented, all);
+    world.stop().await;
+}
+
+#[test]
+fn links_lead_somewhere_and_no_document_names_a_machine() {
+    for document in DOCUMENTS.iter().chain(&["ARCHITECTURE.md", "CONTRIBUTING.md", "STYLE.md"]) {
+        let text = read(document);
+        let base = Path::new(document).parent().unwrap();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let path = target.split('#').next().unwrap();
+            let is_outside = target.contains("://") || path.is_empty();
+            assert!(is_outside || root().join(base).join(path).exists(), "{document} links to {target}");
+        }
+        for host in ["registry.npmjs", "crates.io", "pythonhosted", "deb.debian", "/root/", "/home/"] {
+            assert!(!text.contains(host), "{document} names {host}");
+        }
+    }
+}
