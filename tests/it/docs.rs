@@ -64,16 +64,17 @@ fn block_of(document: &str, language: &str) -> String {
     found.unwrap_or_else(|| panic!("no block of {language}")).text
 }
 
-/// The rows of the first table below a heading, without its head, each as its cells.
+/// The rows of the tables below a heading, without their heads, each as its cells.
 fn table(document: &str, heading: &str) -> Vec<Vec<String>> {
     let below = document.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no heading {heading}")).1;
-    let lines = below.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    let section = below.split("\n#").next().unwrap_or_default();
     let cells = |line: &str| -> Vec<String> {
         let line = line.replace("\\|", "\u{0}");
         let inner = line.trim().trim_start_matches('|').trim_end_matches('|');
         inner.split('|').map(|cell| cell.replace('\u{0}', "|").trim().to_owned()).collect()
     };
-    lines.skip(2).map(cells).collect()
+    let tables = section.split("\n\n").map(str::trim).filter(|part| part.starts_with('|'));
+    tables.flat_map(|table| table.lines().skip(2).map(cells)).collect()
 }
 
 /// What stands between the ticks of a cell; nothing where it has none.
@@ -105,6 +106,7 @@ struct Reading {
     text: String,
     process: Process,
     ports: [u16; 3],
+    database: String,
     folder: tempfile::TempDir,
     _upstream: Upstream,
 }
@@ -120,7 +122,7 @@ impl Reading {
         std::fs::write(&config, settings).unwrap();
         std::os::unix::fs::symlink(root().join("scripts"), folder.path().join("scripts")).unwrap();
         let ports = [free_port(), free_port(), free_port()];
-        let origin = upstream.origin();
+        let (origin, kept) = (upstream.origin(), database.clone());
         let process = tokio::task::spawn_blocking(move || {
             let environment = [
                 ("DATABASE_URL", database.as_str()),
@@ -130,7 +132,7 @@ impl Reading {
             ];
             Process::start_at(&["up"], &environment, ports[0], ports[1], ports[2])
         });
-        Reading { name, text, process: process.await.unwrap(), ports, folder, _upstream: upstream }
+        Reading { name, text, process: process.await.unwrap(), ports, database: kept, folder, _upstream: upstream }
     }
 
     /// Runs the `sh` blocks in one shell; gives what each of them wrote, and how the shell ended.
@@ -153,6 +155,7 @@ impl Reading {
             .env("CALLBOOK_KEY", OWNER)
             .env("CALLBOOK_GRPC", local(self.ports[1]))
             .env("CALLBOOK_ADMIN", local(self.ports[2]))
+            .env("DATABASE_URL", &self.database)
             .env("no_proxy", "127.0.0.1")
             .stdin(std::process::Stdio::null())
             .output()
@@ -345,7 +348,7 @@ async fn every_template_of_the_tables_becomes_what_stands_beside_it() {
         let [template, args, call, becomes] = [0, 1, 2, 3].map(|at| code(&row[at]));
         let target = "POST https://api.example.com/";
         let [_, body, error] = shaped(&world, &http_row(target, args, &template.replace("⏎", "\n")), call).await;
-        assert_eq!(format!("{body}{error}"), becomes, "{row:?}");
+        assert_eq!(format!("{body}{error}"), becomes.replace('⏎', "\n"), "{row:?}");
     }
     for row in table(&text, "### Refused when the row is written") {
         let [target, template, becomes] = [0, 1, 2].map(|at| code(&row[at]));

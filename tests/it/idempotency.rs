@@ -92,7 +92,7 @@ async fn the_key_is_the_same_in_the_header_in_the_body_and_over_grpc() {
     let upstream = Upstream::start(|_| answered(200, r#"{"paid":1.10}"#)).await;
     let world = payments(&upstream, Clock::system()).await;
     let first = pay(&world, "7", "order-1").await;
-    let body = json!({"key": "PAY", "args": ["7"], "idempotency_key": "order-1"});
+    let body = json!({"key": "PAY", "body": "7", "idempotency_key": "order-1"});
     let field = world.post("/api/dispatch", &body).await;
     assert_eq!((field.json()["replayed"].clone(), field.id()), (json!(true), first.id()), "{}", field.text);
 

@@ -84,6 +84,29 @@ async fn i12_without_postgres_ask_and_contract_go_on_and_invoke_refuses_before_i
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn i12_two_seconds_after_a_restart_of_postgres_no_request_meets_a_dead_connection() {
+    let data = tempfile::tempdir().unwrap();
+    let first = cluster(data.path()).await;
+    let url = first.url(DATABASE);
+    ensure_database(&url).await.unwrap();
+    let world = World::with().database(&url).start().await;
+    world.create(&book::echo("ECHO")).await;
+    let receipt = format!("/api/dispatch?receipt={}", world.invoke("ECHO", "a").await.id());
+    let read = || join_all((0..120).map(|_| world.get(&receipt)));
+    assert!(read().await.iter().all(|answer| answer.status == 200), "this opens every connection");
+    stop(first).await;
+    let second = cluster(data.path()).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let failed: Vec<Answer> = read().await.into_iter().filter(|answer| answer.status != 200).collect();
+    assert!(failed.is_empty(), "{} of 120 failed, such as {}", failed.len(), failed[0].text);
+    for answer in join_all((0..40).map(|_| world.invoke("ECHO", "b"))).await {
+        assert_eq!(answer.status, 200, "{}", answer.text);
+    }
+    world.stop().await;
+    stop(second).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn i2_a_result_that_cannot_be_written_is_written_when_postgres_is_back() {
     let data = tempfile::tempdir().unwrap();
     let first = cluster(data.path()).await;

@@ -1,5 +1,6 @@
 //! The spellings in which a secret can turn up, written by other means than the product's own.
 
+use aho_corasick::AhoCorasick;
 use data_encoding::{BASE64, BASE64_NOPAD, BASE64URL_NOPAD, HEXLOWER, HEXUPPER};
 
 /// Every way in which an upstream may send a text back, by name.
@@ -47,27 +48,13 @@ pub fn traces(secret: &str) -> Vec<String> {
 
 /// The first trace of any of these secrets that stands in the bytes, with what stands around it.
 pub fn found(bytes: &[u8], secrets: &[(&str, &str)]) -> Option<String> {
-    for (name, secret) in secrets {
-        for trace in traces(secret) {
-            if let Some(at) = position(bytes, trace.as_bytes()) {
-                let around = &bytes[at.saturating_sub(160)..bytes.len().min(at + trace.len() + 80)];
-                return Some(format!("{name} as `{trace}` in …{}…", String::from_utf8_lossy(around)));
-            }
-        }
-    }
-    None
-}
-
-fn position(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    let first = *wanted.first()?;
-    let mut from = 0;
-    while let Some(at) = bytes[from..].iter().position(|byte| *byte == first).map(|found| from + found) {
-        if bytes[at..].starts_with(wanted) {
-            return Some(at);
-        }
-        from = at + 1;
-    }
-    None
+    let all: Vec<(&str, String)> =
+        secrets.iter().flat_map(|(name, secret)| traces(secret).into_iter().map(move |trace| (*name, trace))).collect();
+    let search = AhoCorasick::new(all.iter().map(|(_, trace)| trace)).unwrap();
+    let hit = search.find(bytes)?;
+    let (name, trace) = &all[hit.pattern().as_usize()];
+    let around = &bytes[hit.start().saturating_sub(160)..bytes.len().min(hit.end() + 80)];
+    Some(format!("{name} as `{trace}` in …{}…", String::from_utf8_lossy(around)))
 }
 
 fn json(text: &str) -> String {

@@ -10,6 +10,7 @@ use callbook_domain::invocation::{InvocationId, Mode};
 use callbook_domain::outcome::{Failure, Outcome, Output};
 use callbook_domain::target::HttpRequest;
 use callbook_store::snapshot::Entry;
+use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 
 /// What a caller asks for.
@@ -107,12 +108,14 @@ pub struct Ran {
     pub request: Option<Vec<u8>>,
     /// Status and kept headers of the response, as JSON.
     pub response: Option<Vec<u8>>,
+    /// The secrets that went out with it, by name: they may have other values by now, and are taken out all the same.
+    pub used: Vec<(String, SecretString)>,
 }
 
 impl Ran {
     /// An outcome that touched no wire.
     pub fn local(outcome: Outcome) -> Self {
-        Ran { outcome, request: None, response: None }
+        Ran { outcome, request: None, response: None, used: Vec::new() }
     }
 }
 

@@ -153,28 +153,36 @@ impl App {
         }
     }
 
-    /// What finds the values of the secrets in any encoding. A call that used one asks for the values of this moment.
-    pub(crate) fn redactor(&self, of_this_moment: bool) -> Arc<Redactor> {
+    /// What finds the values of the secrets in any encoding, also those that a call used and that are others by now.
+    fn redactor(&self, ran: &Ran) -> Arc<Redactor> {
         let mut held = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
-        if of_this_moment || held.read_at.elapsed() > REDACTOR_AGE {
+        if ran.request.is_some() || held.read_at.elapsed() > REDACTOR_AGE {
             let values = self.secrets.live_values();
             let pairs = values.iter().zip(&held.values);
-            let same = values.len() == held.values.len()
-                && pairs.into_iter().all(|(new, old)| new.0 == old.0 && new.1.expose_secret() == old.1.expose_secret());
-            if !same {
+            if values.len() != held.values.len() || !pairs.into_iter().all(|(new, old)| is_same(new, old)) {
                 held.redactor = Arc::new(Redactor::new(&values));
                 held.values = values;
             }
             held.read_at = Instant::now();
         }
-        held.redactor.clone()
+        let gone = ran.used.iter().filter(|used| !held.values.iter().any(|value| is_same(used, value)));
+        let gone: Vec<(String, SecretString)> = gone.cloned().collect();
+        match gone.is_empty() {
+            true => held.redactor.clone(),
+            false => Arc::new(Redactor::new(&[gone, held.values.clone()].concat())),
+        }
     }
 
     /// Takes every secret's value out of what a run gave, before it is stored or answered.
     fn redacted(&self, ran: Ran) -> Ran {
-        let redactor = self.redactor(ran.request.is_some());
+        let redactor = self.redactor(&ran);
         let clean = |bytes: Vec<u8>| redactor.redact(&bytes).into_owned();
-        let output = |output: Output| Output { bytes: clean(output.bytes), ..output };
+        let output = |output: Output| Output {
+            bytes: if output.truncated { redactor.redact_head(&output.bytes).into_owned() } else { clean(output.bytes) },
+            // an upstream that hides a secret here gets no type at all
+            media_type: if redactor.finds_in_any_case(&output.media_type) { String::new() } else { output.media_type },
+            ..output
+        };
         let outcome = match ran.outcome {
             Outcome::Ok(given, status) => Outcome::Ok(output(given), status),
             Outcome::Failed(failure) => Outcome::Failed(Failure {
@@ -183,6 +191,10 @@ impl App {
                 ..failure
             }),
         };
-        Ran { outcome, request: ran.request.map(clean), response: ran.response.map(clean) }
+        Ran { outcome, request: ran.request.map(clean), response: ran.response.map(clean), used: Vec::new() }
     }
+}
+
+fn is_same(one: &(String, SecretString), other: &(String, SecretString)) -> bool {
+    one.0 == other.0 && one.1.expose_secret() == other.1.expose_secret()
 }

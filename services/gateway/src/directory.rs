@@ -1,5 +1,6 @@
 //! `/api/directory`: writing and reading the book.
 
+mod breaker;
 mod catalogue;
 mod check;
 mod delete;
@@ -33,6 +34,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(read::read, write::replace, write::patch, delete::delete))
         .routes(routes!(history::history))
         .routes(routes!(restore::restore))
+        .routes(routes!(breaker::reset))
         .routes(routes!(check::stored, check::given))
         .routes(routes!(search::categories))
         .routes(routes!(search::search))

@@ -129,7 +129,7 @@ impl Overlap {
     }
 }
 
-const STANDS: f32 = 2.9;
+const STANDS: f32 = 3.2;
 const WHOLE: f32 = 0.99;
 /// The logarithm for a book of 6,000 rows, the largest that the regression saw.
 const LARGEST_MEASURED: f32 = 9.4;

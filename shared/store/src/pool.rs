@@ -5,6 +5,10 @@ use std::time::Duration;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection, Executor, PgPool};
 
+/// A connection that was idle for longer is tried before it is used: after a restart of Postgres all of them are dead,
+/// and each would cost a caller its request. Those in steady use pay nothing.
+const RESTED: Duration = Duration::from_secs(1);
+
 /// Brings the schema to this build's version, as the role that owns it.
 ///
 /// # Errors
@@ -61,6 +65,14 @@ pub fn connect(options: &PgConnectOptions, max_connections: u32) -> PgPool {
         .min_connections(2.min(max_connections))
         .acquire_timeout(Duration::from_secs(2))
         .test_before_acquire(false)
+        .before_acquire(|connection, about| {
+            Box::pin(async move {
+                if about.idle_for > RESTED {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
         .after_connect(|connection, _| {
             Box::pin(async move {
                 connection.execute("set role callbook_app; set timezone to 'UTC'; set lock_timeout to '10s'; set idle_in_transaction_session_timeout to '30s'").await?;

@@ -13,7 +13,7 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 
 use client::Connection;
-use client::{ask, contract, export, history, import, invoke, key, list, map, receipt, recommend, row, status};
+use client::{breaker, ask, contract, export, history, import, invoke, key, list, map, receipt, recommend, row, status};
 
 /// A book of everything that agents and platform teams can call.
 #[derive(Debug, Parser)]
@@ -61,6 +61,8 @@ enum Command {
     Key(Client<key::Key>),
     /// Set standing answers to kinds of questions
     Recommend(Client<recommend::Recommend>),
+    /// Let calls out again whose credential was refused too often
+    Breaker(Client<breaker::Breaker>),
 
     /// Run every role in one process, on a private Postgres unless DATABASE_URL is set
     Up(up::Up),
@@ -104,5 +106,6 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Export(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::Key(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::Recommend(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
+        Command::Breaker(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use encoding_rs::Encoding;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 
 /// Header values are the upstream's; a receipt should not grow by them.
@@ -99,14 +99,10 @@ fn kept(headers: &HeaderMap) -> Vec<(String, String)> {
             || name.starts_with("ratelimit")
             || name.starts_with("x-ratelimit-")
     };
-    let pairs = headers.iter().filter(|(name, _)| is_kept(name.as_str())).take(MAX_KEPT);
-    pairs
-        .map(|(name, value)| {
-            let bytes = value.as_bytes();
-            let bytes = &bytes[..bytes.len().min(MAX_KEPT_VALUE)];
-            (name.as_str().to_owned(), String::from_utf8_lossy(bytes).into_owned())
-        })
-        .collect()
+    // a value that is too long is left out whole: half a secret would not be found in it
+    let is_short = |value: &HeaderValue| value.len() <= MAX_KEPT_VALUE;
+    let pairs = headers.iter().filter(|(name, value)| is_kept(name.as_str()) && is_short(value)).take(MAX_KEPT);
+    pairs.map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())).collect()
 }
 
 fn coding(headers: &HeaderMap) -> Coding {

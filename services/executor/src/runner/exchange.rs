@@ -12,10 +12,11 @@ use crate::egress::{self, Answered, Egress, Failed, Limits, Outbound, Phase, Sen
 /// be called retryable.
 pub async fn exchange(egress: &Egress, outbound: Outbound, limits: Limits, is_safe: bool) -> Ran {
     let request = Some(written(&outbound));
-    match egress::send(egress, outbound, limits).await {
-        Ok(answered) => Ran { outcome: outcome(&answered, is_safe), request, response: Some(head(&answered)) },
-        Err(failed) => Ran { outcome: Outcome::Failed(unanswered(&failed, is_safe)), request, response: None },
-    }
+    let (outcome, response) = match egress::send(egress, outbound, limits).await {
+        Ok(answered) => (outcome(&answered, is_safe), Some(head(&answered))),
+        Err(failed) => (Outcome::Failed(unanswered(&failed, is_safe)), None),
+    };
+    Ran { outcome, request, response, used: Vec::new() }
 }
 
 /// The request as it goes over the wire. Its secrets are taken out before it is kept.

@@ -31,13 +31,20 @@ pub async fn run(app: &App, call: &Call, request: &HttpRequest, limit: Duration)
     let exchange = async {
         match prepare(app, call, request) {
             Err(failure) => Ran::local(Outcome::Failed(failure)),
-            Ok((outbound, credential)) => send(app, call, outbound, credential, limit).await,
+            Ok((outbound, used)) => send(app, call, outbound, used, limit).await,
         }
     };
     exchange.instrument(span).await
 }
 
-async fn send(app: &App, call: &Call, outbound: Outbound, credential: Option<Credential>, limit: Duration) -> Ran {
+/// A credential with the values that it has in this call.
+struct Used {
+    credential: Credential,
+    values: Vec<(String, SecretString)>,
+}
+
+async fn send(app: &App, call: &Call, outbound: Outbound, used: Option<Used>, limit: Duration) -> Ran {
+    let (credential, values) = used.map(|used| (used.credential, used.values)).unzip();
     let (pool, now) = (app.directory.pool(), app.clock.now());
     let gate = match &credential {
         None => Gate::Pass,
@@ -54,7 +61,7 @@ async fn send(app: &App, call: &Call, outbound: Outbound, credential: Option<Cre
             tracing::warn!(%error, "the breaker could not be told");
         }
     }
-    ran
+    Ran { used: values.unwrap_or_default(), ..ran }
 }
 
 /// What a call with a dead credential gives.
@@ -79,9 +86,9 @@ pub fn limits(call: &Call, limit: Duration) -> Limits {
 }
 
 /// Builds the request with its credential. A secret without a value or a binding ends here, before anything is sent.
-fn prepare(app: &App, call: &Call, request: &HttpRequest) -> Result<(Outbound, Option<Credential>), Failure> {
+fn prepare(app: &App, call: &Call, request: &HttpRequest) -> Result<(Outbound, Option<Used>), Failure> {
     let compiled = call.entry.compiled.as_ref().map_err(|fault| Failure::new("internal", fault.message()))?;
-    let (applied, credential) = credential(app, call, compiled, &request.url)?;
+    let (applied, used) = credential(app, call, compiled, &request.url)?;
     let mut url = request.url.clone();
     for (name, value) in &applied.query {
         url.query_pairs_mut().append_pair(name, value);
@@ -102,8 +109,8 @@ fn prepare(app: &App, call: &Call, request: &HttpRequest) -> Result<(Outbound, O
     let method = Method::from_bytes(request.method.as_str().as_bytes())
         .map_err(|_| Failure::new("http:fetch", "the method is not one"))?;
     let body = request.body.clone().map(Into::into);
-    let secret = credential.as_ref().map(|credential| credential.secret.clone());
-    Ok((Outbound { method, url, headers, body, secret, redirects: Redirects::None }, credential))
+    let secret = used.as_ref().map(|used| used.credential.secret.clone());
+    Ok((Outbound { method, url, headers, body, secret, redirects: Redirects::None }, used))
 }
 
 /// The call's place in its trace, so that the upstream's spans join it. What vendors of tracing put beside it stays in.
@@ -127,7 +134,7 @@ fn credential(
     call: &Call,
     compiled: &Compiled,
     url: &Url,
-) -> Result<(Applied, Option<Credential>), Failure> {
+) -> Result<(Applied, Option<Used>), Failure> {
     let names = compiled.auth.secret_names();
     if names.is_empty() {
         return Ok((apply(&compiled.auth, &[])?, None));
@@ -148,7 +155,7 @@ fn credential(
         secret: values.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join("+"),
         fingerprint: values.iter().map(|(_, value)| fingerprint(value)).collect::<Vec<_>>().join("+"),
     };
-    Ok((apply(&compiled.auth, &values)?, Some(credential)))
+    Ok((apply(&compiled.auth, &values)?, Some(Used { credential, values })))
 }
 
 fn apply(auth: &Auth, values: &[(String, SecretString)]) -> Result<Applied, Failure> {
@@ -164,5 +171,5 @@ fn apply(auth: &Auth, values: &[(String, SecretString)]) -> Result<Applied, Fail
 /// call will end before it sends anything.
 pub fn credential_of(app: &App, call: &Call, url: &Url) -> Option<Credential> {
     let compiled = call.entry.compiled.as_ref().ok()?;
-    credential(app, call, compiled, url).ok()?.1
+    Some(credential(app, call, compiled, url).ok()?.1?.credential)
 }

@@ -11,6 +11,7 @@ mod trouble;
 mod value;
 
 pub mod ask;
+pub mod breaker;
 pub mod contract;
 pub mod export;
 pub mod history;
