@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{env, error, fs};
 
 fn main() -> Result<(), Box<dyn error::Error>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../proto");
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../proto");
     println!("cargo::rerun-if-changed={}", root.display());
 
     let mut compiler = protox::Compiler::new([&root])?;

@@ -80,7 +80,9 @@ async fn ask() {
 /// A pure row with durable intent and result, beside the same rows committed in the same groups by nobody else.
 async fn durable() {
     let world = World::with().set(|flags| flags.retention_days = Some("0".into())).start().await;
-    world.create(&json!({"key": "NOW", "type": "fn", "target": "now", "content": "# WHAT: Time\n# EX: [NOW][/NOW]"})).await;
+    world
+        .create(&json!({"key": "NOW", "type": "fn", "target": "now", "content": "# WHAT: Time\n# EX: [NOW][/NOW]"}))
+        .await;
     let channels = channels(&world.grpc).await;
     let (mut calls, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..3 {
@@ -226,7 +228,8 @@ async fn overhead() {
     world.create(&json!({"key": "W", "type": "http", "target": target, "content": content})).await;
     for connections in [1, 16] {
         let direct = latencies(connections, {
-            let (client, url) = (world.client.clone(), format!("{}/v1/forecast?latitude=1&longitude=2", upstream.origin()));
+            let (client, url) =
+                (world.client.clone(), format!("{}/v1/forecast?latitude=1&longitude=2", upstream.origin()));
             move || {
                 let request = client.get(&url);
                 async move { assert_eq!(request.send().await.unwrap().status(), 200) }
@@ -289,7 +292,9 @@ fn start_and_size() {
     line("up ready on an existing data directory", format!("{} ms", began.elapsed().as_millis()));
     let rows: String = (0..1_000)
         .map(|at| {
-            let content = format!("# WHAT: Row number {at} of the measurement\n# ARGS: $1=text\n# EX: [R_{at}]a[/R_{at}]\n[\"$1\"]");
+            let content = format!(
+                "# WHAT: Row number {at} of the measurement\n# ARGS: $1=text\n# EX: [R_{at}]a[/R_{at}]\n[\"$1\"]"
+            );
             format!("{}\n", json!({"key": format!("R_{at}"), "type": "fn", "target": "echo", "content": content}))
         })
         .collect();
@@ -300,7 +305,8 @@ fn start_and_size() {
         assert_eq!(import.header("x-terminal-key", OWNER).body(rows).send().await.unwrap().status(), 200);
         for at in 0..200 {
             let body = json!({"key": format!("R_{at}"), "body": "x"});
-            let call = client.post(format!("{}/api/dispatch", process.http)).header("x-terminal-key", OWNER).json(&body);
+            let call =
+                client.post(format!("{}/api/dispatch", process.http)).header("x-terminal-key", OWNER).json(&body);
             assert_eq!(call.send().await.unwrap().status(), 200);
         }
     });

@@ -1,12 +1,15 @@
 //! What the book refuses to hold: in which order, in which words, and for which kind of write.
 
-use callbook_tests::book::{echo, flow, with};
+use callbook_tests::book::{agent, echo, flow, http, with};
 use callbook_tests::world::{Answer, World};
 use serde_json::{Value, json};
 
 /// A deployment with one secret that is bound to one origin and one kind of key.
 async fn world() -> World {
-    World::with().toml("[secrets.BOUND]\norigins = [\"https://api.example.com\"]\nkeys = [\"GOOD\", \"STEP\"]").start().await
+    World::with()
+        .toml("[secrets.BOUND]\norigins = [\"https://api.example.com\"]\nkeys = [\"GOOD\", \"STEP\"]")
+        .start()
+        .await
 }
 
 fn refused(answer: &Answer, key: &str, code: &str) {
@@ -50,7 +53,7 @@ async fn violations_are_told_one_by_one_in_their_order_and_nothing_is_written() 
 #[tokio::test]
 async fn a_secret_stays_with_its_origin_and_its_keys() {
     let world = world().await;
-    let row = |key: &str, target: &str| json!({"key": key, "type": "http", "target": target, "auth": "bearer:BOUND", "content": "# WHAT: x"});
+    let row = |key: &str, target: &str| with(http(key, target, "none", ""), &json!({"auth": "bearer:BOUND"}));
     for target in [
         "GET https://api.example.com.evil.org/x",
         "GET https://api.example.com:8443/x",
@@ -76,9 +79,15 @@ async fn templates_that_could_not_run_are_refused_with_their_place() {
         (json!({"type": "http", "target": "$1 https://api.example.com/"}), "method"),
         (json!({"type": "http", "target": "GET https://api.example.com/?$1=x"}), "query"),
         (json!({"type": "http", "target": "GET https://api.example.com/#$1"}), "fragment"),
-        (json!({"type": "http", "target": "POST https://api.example.com/", "content": "# WHAT: x\n{\"$1\": 1}"}), "key"),
+        (
+            json!({"type": "http", "target": "POST https://api.example.com/", "content": "# WHAT: x\n{\"$1\": 1}"}),
+            "key",
+        ),
         (json!({"type": "http", "target": "GET https://api.example.com/$UNKNOWN"}), "UNKNOWN"),
-        (json!({"type": "http", "target": "GET https://api.example.com/", "auth": "digest:NAME"}), "unknown_prefix:digest"),
+        (
+            json!({"type": "http", "target": "GET https://api.example.com/", "auth": "digest:NAME"}),
+            "unknown_prefix:digest",
+        ),
         (json!({"type": "http", "target": "GET https://api.example.com/", "auth": "oauth:NAME"}), "oauth"),
         (json!({"type": "fn", "target": "echo", "content": "# WHAT: x\n[\"$5.00\"]"}), "$5"),
         (json!({"type": "flow", "content": "# WHAT: x\nNOW: > > ECHO: $1"}), "part 2"),
@@ -118,7 +127,8 @@ async fn a_schema_must_be_one_and_refer_to_itself_alone() {
 #[tokio::test]
 async fn a_create_derives_a_missing_example_and_the_seeds_probe_is_taken() {
     let world = world().await;
-    let probe = json!({"key": "__DOC_PROBE", "type": "http", "target": "GET https://miscsubjects.com/api/dispatch?key=TIME_NOW",
+    let probe = json!({"key": "__DOC_PROBE", "type": "http",
+        "target": "GET https://miscsubjects.com/api/dispatch?key=TIME_NOW",
         "category": "docs", "content": "# WHAT: Probe row created to time one capability insert.\n# ARGS: none\n"});
     let created = world.create(&probe).await;
     assert_eq!((&created["ok"], &created["key"]), (&json!(true), &json!("__DOC_PROBE")));
@@ -153,9 +163,10 @@ async fn warnings_are_named_and_refuse_nothing() {
     assert_eq!(taken["warnings"], json!(["unknown_fn_target:frobnicate"]));
     let taken = world.create(&flow("C", "NOPE: $1 > A: $PREV")).await;
     assert_eq!(taken["warnings"], json!(["unknown_step:NOPE"]));
-    let agent = json!({"key": "D", "type": "agent", "target": "gpt-4.1-mini", "includes": "VOICE", "content": "# WHAT: x\nBe kind.", "examples": ["x"]});
+    let agent = with(agent("D", "Be kind."), &json!({"includes": "VOICE"}));
     assert_eq!(world.create(&agent).await["warnings"], json!(["unknown_include:VOICE"]));
-    let http = json!({"key": "E", "type": "http", "target": "GET https://api.example.com/", "auth": "bearer:NOBODY", "content": "# WHAT: x", "runner": "edge"});
+    let columns = json!({"auth": "bearer:NOBODY", "runner": "edge"});
+    let http = with(http("E", "GET https://api.example.com/", "none", ""), &columns);
     assert_eq!(world.create(&http).await["warnings"], json!(["secret_not_configured:NOBODY", "pool_not_served:edge"]));
     world.stop().await;
 }
@@ -173,7 +184,8 @@ async fn a_row_that_reaches_itself_is_refused_whichever_edit_closes_the_circle()
     let lines = [flow("X", "Y: $1"), flow("Y", "X: $1"), echo("Z")].map(|row| row.to_string()).join("\n");
     let imported = world.import("", lines).await;
     assert_eq!(imported.status, 422, "{}", imported.text);
-    let codes: Vec<_> = imported.json()["refused"].as_array().unwrap().iter().map(|line| line["error"].clone()).collect();
+    let codes: Vec<_> =
+        imported.json()["refused"].as_array().unwrap().iter().map(|line| line["error"].clone()).collect();
     assert_eq!(codes, ["registry_hygiene_refused: cycle"; 2]);
     world.stop().await;
 }

@@ -15,13 +15,35 @@ async fn a_key_is_read_by_its_rule() {
     }
     let too_long = "A".repeat(129);
     let bad = [
-        "", " ", "9A", ".a", "a.", "a..b", "a b", "a/b", "é", "NО", "a:b", "a.constructor", "__proto__", "then", "x.then.y",
-        "prototype", "toString", "A\u{0}", "A\n", &too_long,
+        "",
+        " ",
+        "9A",
+        ".a",
+        "a.",
+        "a..b",
+        "a b",
+        "a/b",
+        "é",
+        "NО",
+        "a:b",
+        "a.constructor",
+        "__proto__",
+        "then",
+        "x.then.y",
+        "prototype",
+        "toString",
+        "A\u{0}",
+        "A\n",
+        &too_long,
     ];
     for key in bad {
         let answer = world.post("/api/directory", &echo(key)).await;
         let told = answer.json();
-        assert_eq!((answer.status, &told["error"], &told["field"]), (400, &json!("invalid_request"), &json!("key")), "{key:?}: {told}");
+        assert_eq!(
+            (answer.status, &told["error"], &told["field"]),
+            (400, &json!("invalid_request"), &json!("key")),
+            "{key:?}: {told}"
+        );
     }
     world.stop().await;
 }
@@ -32,7 +54,12 @@ async fn a_key_that_reads_like_another_is_refused_unless_the_write_says_so() {
     world.create(&echo("NOW")).await;
     for twin in ["N0W", "now", "Now", "N0w"] {
         let refused = world.post("/api/directory", &echo(twin)).await;
-        assert_eq!((refused.status, &refused.json()["error"]), (409, &json!("lookalike_key:NOW")), "{twin}: {}", refused.text);
+        assert_eq!(
+            (refused.status, &refused.json()["error"]),
+            (409, &json!("lookalike_key:NOW")),
+            "{twin}: {}",
+            refused.text
+        );
         assert_eq!(world.put(twin, &echo(twin)).await.status, 409, "{twin}");
         assert_eq!(world.get(&format!("/api/directory/{twin}")).await.status, 404);
     }
@@ -60,7 +87,8 @@ async fn two_look_alikes_in_one_import_are_refused() {
     let world = World::start().await;
     let lines = [echo("L1ST"), echo("LIST"), echo("OTHER")].map(|row| row.to_string()).join("\n");
     let refused = world.import("?mode=each", lines.clone()).await.json();
-    let errors: Vec<_> = refused["refused"].as_array().unwrap().iter().map(|line| line["error"].as_str().unwrap()).collect();
+    let errors: Vec<_> =
+        refused["refused"].as_array().unwrap().iter().map(|line| line["error"].as_str().unwrap()).collect();
     assert_eq!((errors, &refused["created"]), (vec!["lookalike_key:LIST", "lookalike_key:L1ST"], &json!(1)));
     assert_eq!(world.import("?allow_lookalike=true", lines).await.json()["created"], 2);
     world.stop().await;

@@ -1,6 +1,6 @@
 //! What a row reaches belongs to its contract: steps, blocks, and what their edits do to its hashes.
 
-use callbook_tests::book::{echo, flow, http, with};
+use callbook_tests::book::{agent, echo, flow, http, saying, with};
 use callbook_tests::world::World;
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ async fn an_edit_moves_the_hash_of_what_it_changes_and_no_other() {
         (json!({"max_response_bytes": 500}), true, false),
         (json!({"allowed_categories": "a"}), true, false),
         (json!({"output_schema": {"type": "object", "description": "What was found"}}), true, true),
-        (json!({"input_schema": {"type": "object", "properties": {"id": {"type": "string", "description": "Which"}}}}), true, true),
+        (json!({"input_schema": {"type": "object", "properties": {"id": {"description": "Which"}}}}), true, true),
         (json!({"sensitive": true}), true, false),
         (json!({"content": "# WHAT: Other words\n# ARGS: $1=name"}), false, true),
     ] {
@@ -54,7 +54,8 @@ async fn an_edit_moves_the_hash_of_what_it_changes_and_no_other() {
 async fn argument_names_belong_to_the_contract_of_a_row_without_a_schema() {
     let world = World::start().await;
     world.create(&echo("ROW")).await;
-    let renamed = json!({"content": "# WHAT: Give back what came\n# ARGS: $1=words\n# EX: [ROW]hello[/ROW]\n# SAFE: yes"});
+    let renamed =
+        json!({"content": "# WHAT: Give back what came\n# ARGS: $1=words\n# EX: [ROW]hello[/ROW]\n# SAFE: yes"});
     assert_eq!(moved(&world, "ROW", "ROW", renamed).await, (true, true));
     world.stop().await;
 }
@@ -83,9 +84,9 @@ async fn an_edit_of_a_step_reaches_every_flow_above_it_at_any_depth() {
     world.create(&flow("INNER", "STEP: $1")).await;
     world.create(&flow("OUTER", "INNER: $1 > STEP: $PREV")).await;
     for (flow, ms) in [("INNER", 100), ("OUTER", 200)] {
-        assert_eq!(moved(&world, flow, "STEP", json!({"examples": [flow]})).await.0, false, "{flow}: examples of a step");
-        let words = json!({"content": format!("# WHAT: Words for {flow}\n# ARGS: $1=text\n# EX: [STEP]hello[/STEP]\n# SAFE: yes")});
-        assert_eq!(moved(&world, flow, "STEP", words).await.0, false, "{flow}: words of a step");
+        assert!(!moved(&world, flow, "STEP", json!({"examples": [flow]})).await.0, "{flow}: examples of a step");
+        let words = json!({"content": saying("STEP", &format!("Words for {flow}"))["content"]});
+        assert!(!moved(&world, flow, "STEP", words).await.0, "{flow}: words of a step");
         assert!(moved(&world, flow, "STEP", json!({"timeout_ms": ms})).await.0, "{flow}: a step's time");
     }
     assert!(moved(&world, "OUTER", "STEP", json!({"target": "noop"})).await.0);
@@ -115,10 +116,12 @@ async fn a_flow_is_as_risky_and_as_far_reaching_as_its_worst_step() {
 #[tokio::test]
 async fn the_text_of_a_block_belongs_to_the_agents_that_include_it() {
     let world = World::start().await;
-    let block = |text: &str| json!({"key": "VOICE", "type": "fn", "target": "prompt_block", "category": "block", "content": format!("# WHAT: How agents speak\n{text}")});
+    let block = |text: &str| {
+        let content = format!("# WHAT: How agents speak\n{text}");
+        json!({"key": "VOICE", "type": "fn", "target": "prompt_block", "category": "block", "content": content})
+    };
     world.create(&block("Be plain.")).await;
-    let agent = json!({"key": "AGENT", "type": "agent", "target": "gpt-4.1-mini", "includes": ["VOICE"], "content": "# WHAT: Help\n# ARGS: $1=request\nYou help.", "examples": ["x"]});
-    world.create(&agent).await;
+    world.create(&with(agent("AGENT", "You help."), &json!({"includes": ["VOICE"]}))).await;
     let new_text = block("Be plain and short.")["content"].clone();
     assert!(moved(&world, "AGENT", "VOICE", json!({"content": new_text})).await.0);
     let same_text = json!({"content": "# WHAT: Other words about it\nBe plain and short."});
@@ -131,15 +134,18 @@ async fn agents_and_flows_are_stored_shown_and_refused_before_anything_is_commit
     let world = World::start().await;
     world.create(&echo("STEP")).await;
     world.create(&flow("FLOW", "STEP: $1")).await;
-    let agent = json!({"key": "AGENT", "type": "agent", "target": "gpt-4.1-mini", "content": "# WHAT: Help\n# ARGS: $1=request\nA prompt of ours.", "examples": ["x"]});
-    world.create(&agent).await;
+    world.create(&agent("AGENT", "A prompt of ours.")).await;
     for (key, kind) in [("FLOW", "flow"), ("AGENT", "agent")] {
         let shown = world.look(&format!("/api/dispatch?key={key}")).await;
         assert_eq!((shown.status, &shown.json()["type"]), (200, &json!(kind)), "{}", shown.text);
         for body in [json!({"key": key, "body": "x"}), json!({"key": key, "body": "x", "shape": true})] {
             let refused = world.post("/api/dispatch", &body).await;
             let told = refused.json();
-            assert_eq!((refused.status, &told["error"], &told["ran"]), (503, &json!(format!("runner_not_available:{kind}")), &json!(false)), "{told}");
+            assert_eq!(
+                (refused.status, &told["error"], &told["ran"]),
+                (503, &json!(format!("runner_not_available:{kind}")), &json!(false)),
+                "{told}"
+            );
         }
     }
     let public = world.look("/api/directory/AGENT").await;

@@ -37,7 +37,12 @@ async fn a_repair_is_linked_both_ways() {
     let mended = world.post("/api/dispatch", &json!({"key": "SEND", "body": "good", "repairs": failed.id()})).await;
     assert_eq!((mended.status, &mended.json()["ok"]), (200, &json!(true)), "{}", mended.text);
     let same_row = world.post("/api/dispatch", &json!({"body": "better", "repairs": failed.id()})).await;
-    assert_eq!((same_row.status, &same_row.json()["ok"]), (200, &json!(true)), "the row of the source: {}", same_row.text);
+    assert_eq!(
+        (same_row.status, &same_row.json()["ok"]),
+        (200, &json!(true)),
+        "the row of the source: {}",
+        same_row.text
+    );
     let (source, mend) = (receipt(&world, &failed.id()).await, receipt(&world, &mended.id()).await);
     assert_eq!(source["repaired_by"], json!([mended.id(), same_row.id()]), "{source}");
     assert_eq!((&mend["repairs"], &mend["replay_of"]), (&json!(failed.id()), &Value::Null), "{mend}");
@@ -95,9 +100,18 @@ async fn who_has_no_right_to_the_source_does_not_learn_that_it_exists() {
     let source = world.invoke("SEND", "good").await.id();
     let before = upstream.count();
     for id in [source.as_str(), others, "nonsense"] {
-        for body in [json!({"replay": id}), json!({"repairs": id, "body": "x"}), json!({"repairs": id, "key": "SEND", "body": "x"})] {
+        for body in [
+            json!({"replay": id}),
+            json!({"repairs": id, "body": "x"}),
+            json!({"repairs": id, "key": "SEND", "body": "x"}),
+        ] {
             let refused = call(&world, &own, &body).await;
-            assert_eq!((refused.status, refused.error().as_str()), (404, "unknown_invocation"), "{body}: {}", refused.text);
+            assert_eq!(
+                (refused.status, refused.error().as_str()),
+                (404, "unknown_invocation"),
+                "{body}: {}",
+                refused.text
+            );
             assert_eq!(refused.json()["ran"], false);
             let nobody = send(world.anyone(Method::POST, "/api/dispatch").json(&body)).await;
             assert!(matches!(nobody.status, 401 | 404), "{body}: {}", nobody.text);

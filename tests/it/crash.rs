@@ -58,7 +58,12 @@ async fn running(database: &mut PgConnection) -> i64 {
 }
 
 /// Everything that was answered has its receipt; everything that reached the upstream has its intent, once.
-async fn nothing_is_lost(door: &Door, acknowledged: &[(u64, Answer)], upstream: &Upstream, database: &mut PgConnection) {
+async fn nothing_is_lost(
+    door: &Door,
+    acknowledged: &[(u64, Answer)],
+    upstream: &Upstream,
+    database: &mut PgConnection,
+) {
     for (mark, answer) in acknowledged.iter().filter(|(_, answer)| answer.status == 200) {
         let receipt = door.get(&format!("/api/dispatch?receipt={}", answer.id())).await;
         let body = receipt.json();
@@ -112,7 +117,11 @@ async fn i9_kill_9_during_two_hundred_calls_loses_no_receipt_and_every_intent_en
     }
     let late = call(&second, 1..2).await.remove(0).1;
     let answer = late.json();
-    assert_eq!((&answer["ok"], &answer["replayed"], &answer["error"]["code"]), (&json!(false), &json!(true), &json!("unknown")), "{answer}");
+    assert_eq!(
+        (&answer["ok"], &answer["replayed"], &answer["error"]["code"]),
+        (&json!(false), &json!(true), &json!("unknown")),
+        "{answer}"
+    );
     let confirmed = second.get(&format!("/api/dispatch?confirm={}", late.id())).await.json();
     assert_eq!(confirmed["status"], "UNKNOWN", "{confirmed}");
     assert_eq!(upstream.count(), 200, "nothing was fired again");

@@ -3,6 +3,7 @@
 //! their tables is tried or compared.
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -199,13 +200,13 @@ impl Reading {
 }
 
 /// In CI it must be there; elsewhere its blocks are left out.
-#[expect(clippy::print_stdout, reason = "the line is what CI looks for")]
 fn buf_is_here() -> bool {
     let found = Command::new(root().join("scripts/buf")).arg("--version").output();
     let found = found.is_ok_and(|output| output.status.success());
     assert!(found || std::env::var_os("CI").is_none(), "buf is not here and npm cannot bring it");
     if !found {
-        println!("skipped: buf is not here and npm cannot bring it");
+        // the line is what CI looks for, and the test runner keeps what `println` says to itself
+        callbook_tests::skipped("buf is not here and npm cannot bring it");
     }
     found
 }
@@ -403,8 +404,11 @@ fn links_lead_somewhere_and_no_document_names_a_machine() {
             let is_outside = target.contains("://") || path.is_empty();
             assert!(is_outside || root().join(base).join(path).exists(), "{document} links to {target}");
         }
-        for host in ["registry.npmjs", "crates.io", "pythonhosted", "deb.debian", "/root/", "/home/"] {
+        for host in ["npmjs", "crates.io", "pythonhosted", "debian.org"] {
             assert!(!text.contains(host), "{document} names {host}");
+        }
+        for folder in ["root", "home", "work", "Users"] {
+            assert!(!text.contains(&format!("/{folder}/")), "{document} names a path of a machine");
         }
     }
 }

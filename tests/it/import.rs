@@ -74,7 +74,11 @@ async fn every_line_that_cannot_be_read_is_named_by_its_number() {
     );
     let told = world.import("?mode=each", text).await.json();
     let numbers: Vec<_> = refused(&told).iter().map(|(line, key, _)| (*line, *key)).collect();
-    assert_eq!(numbers, [(3, None), (4, None), (5, None), (6, None), (7, None), (8, Some("9BAD")), (9, Some("T"))], "{told}");
+    assert_eq!(
+        numbers,
+        [(3, None), (4, None), (5, None), (6, None), (7, None), (8, Some("9BAD")), (9, Some("T"))],
+        "{told}"
+    );
     assert!(refused(&told).iter().all(|(.., error)| *error == "invalid_request"), "{told}");
     assert_eq!(counts(&told).0, 2);
     world.stop().await;
@@ -85,7 +89,10 @@ async fn a_list_is_taken_as_lines_are_and_its_places_are_the_numbers() {
     let world = World::start().await;
     let list = json!([echo("A"), 7, echo("B"), echo("A")]);
     let told = world.import("?mode=each", format!("  \n{list}")).await.json();
-    assert_eq!((refused(&told), counts(&told)), (vec![(2, None, "invalid_request"), (4, Some("A"), "already_exists")], (2, 0, 0)));
+    assert_eq!(
+        (refused(&told), counts(&told)),
+        (vec![(2, None, "invalid_request"), (4, Some("A"), "already_exists")], (2, 0, 0))
+    );
     let as_json = world.owner(Method::POST, "/api/directory:import?on_conflict=replace").json(&json!([echo("A")]));
     assert_eq!(counts(&send(as_json).await.json()), (0, 0, 1));
     for broken in ["[{\"key\":", "[]x", "[{},]"] {
@@ -126,7 +133,12 @@ async fn an_import_needs_the_right_to_edit_each_of_its_rows() {
     let text = lines(&[echo("TEAM_A"), echo("OTHER")]);
     let nobody = send(world.anyone(Method::POST, "/api/directory:import").body(text.clone())).await;
     assert_eq!((nobody.status, nobody.error()), (401, "unauthorized".to_owned()));
-    let import = |how: &str| world.bearer(&team, Method::POST, &format!("/api/directory:import{how}")).header("content-type", "application/x-ndjson").body(text.clone());
+    let import = |how: &str| {
+        world
+            .bearer(&team, Method::POST, &format!("/api/directory:import{how}"))
+            .header("content-type", "application/x-ndjson")
+            .body(text.clone())
+    };
     let told = send(import("")).await.json();
     assert_eq!(refused(&told), [(2, Some("OTHER"), "forbidden")], "{told}");
     assert_eq!(counts(&send(import("?mode=each")).await.json()), (1, 0, 0));
@@ -143,7 +155,10 @@ async fn a_row_keeps_its_gates_in_an_import_too() {
     world.create(&gated).await;
     let team = world.principal("team", &json!([{"may": "edit", "prefix": ""}])).await;
     let open = lines(&[echo("TEAM_A")]);
-    let request = world.bearer(&team, Method::POST, "/api/directory:import?on_conflict=replace").header("content-type", "application/x-ndjson").body(open.clone());
+    let request = world
+        .bearer(&team, Method::POST, "/api/directory:import?on_conflict=replace")
+        .header("content-type", "application/x-ndjson")
+        .body(open.clone());
     assert_eq!(refused(&send(request).await.json()), [(1, Some("TEAM_A"), "forbidden")]);
     let patch = world.bearer(&team, Method::PATCH, "/api/directory/TEAM_A").json(&json!({"sensitive": false}));
     let told = send(patch).await.json();
@@ -159,7 +174,13 @@ async fn an_import_is_at_most_64_mib() {
     let fits = format!("{row}{}", " ".repeat(64 * 1024 * 1024 - row.len()));
     let answer = world.import("", fits.clone()).await;
     assert_eq!((answer.status, counts(&answer.json())), (200, (1, 0, 0)), "{}", answer.text);
-    let long = send(world.owner(Method::POST, "/api/directory:import").header("content-type", "application/x-ndjson").body(fits + " ")).await;
+    let long = send(
+        world
+            .owner(Method::POST, "/api/directory:import")
+            .header("content-type", "application/x-ndjson")
+            .body(fits + " "),
+    )
+    .await;
     assert_eq!((long.status, long.error()), (413, "request_too_large".to_owned()), "{}", long.text);
     world.stop().await;
 }
@@ -167,9 +188,16 @@ async fn an_import_is_at_most_64_mib() {
 #[tokio::test]
 async fn a_copy_of_a_book_has_the_hashes_and_the_stamp_of_the_book() {
     let world = World::start().await;
-    let odd = with(echo("ns.Odd-1"), &json!({"content": "# WHAT: Ünïcode 😀\n# ARGS: $1=x | $2=y\n# EX: a\\|b|c\n# SAFE: yes\n[\"$2+\", {\"a\": 1.10}]", "seq": -3, "planner_rank": 0,
-        "input_schema": {"type": "object", "properties": {"x": {"type": "number", "maximum": 9_007_199_254_740_993_u64}, "y": {"multipleOf": 1.10}}}, "examples": [{"x": 1}, "a|b", ["p"]]}));
-    for row in [odd, echo("STEP"), with(echo("OFF"), &json!({"enabled": false})), flow("FLOW", "STEP: $1 => A > ns.Odd-1: $A|$1")] {
+    let properties = json!({"x": {"maximum": 9_007_199_254_740_993_u64}, "y": {"multipleOf": 1.10}});
+    let odd = json!({"key": "ns.Odd-1", "type": "fn", "target": "echo", "seq": -3, "planner_rank": 0,
+        "content": "# WHAT: Ünïcode 😀\n# ARGS: $1=x | $2=y\n# EX: a\\|b|c\n# SAFE: yes\n[\"$2+\", {\"a\": 1.10}]",
+        "input_schema": {"type": "object", "properties": properties}, "examples": [{"x": 1}, "a|b", ["p"]]});
+    for row in [
+        odd,
+        echo("STEP"),
+        with(echo("OFF"), &json!({"enabled": false})),
+        flow("FLOW", "STEP: $1 => A > ns.Odd-1: $A|$1"),
+    ] {
         world.create(&row).await;
     }
     world.change("STEP", &json!({"category": "moved"})).await;
@@ -182,7 +210,10 @@ async fn a_copy_of_a_book_has_the_hashes_and_the_stamp_of_the_book() {
         assert_eq!((&one["contract_hash"], &one["text_hash"]), (&two["contract_hash"], &two["text_hash"]), "{key}");
     }
     let stamp = |answer: Value| answer["stamp"].clone();
-    assert_eq!(stamp(world.get("/api/directory:stamp").await.json()), stamp(copy.get("/api/directory:stamp").await.json()));
+    assert_eq!(
+        stamp(world.get("/api/directory:stamp").await.json()),
+        stamp(copy.get("/api/directory:stamp").await.json())
+    );
     assert_eq!(counts(&world.import("", text).await.json()), (0, 0, 4), "a book takes its own export as nothing new");
     world.stop().await;
     copy.stop().await;
@@ -193,7 +224,10 @@ async fn third_party_rows_are_marked_where_the_import_says_so() {
     let world = World::start().await;
     let text = lines(&[echo("A"), with(echo("B"), &json!({"provenance": "owner"}))]);
     assert_eq!(counts(&world.import("?provenance=third_party", text).await.json()).0, 2);
-    assert_eq!((&world.row("A").await["provenance"], &world.row("B").await["provenance"]), (&json!("third_party"), &json!("owner")));
+    assert_eq!(
+        (&world.row("A").await["provenance"], &world.row("B").await["provenance"]),
+        (&json!("third_party"), &json!("owner"))
+    );
     let contract = world.look("/api/dispatch?key=A").await.json();
     assert!(contract["untrusted_text"].is_object() || contract["untrusted_text"] == json!(true), "{contract}");
     world.stop().await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use callbook_tests::book::{echo, with};
+use callbook_tests::book::{echo, saying, with};
 use callbook_tests::world::World;
 use serde_json::json;
 
@@ -17,10 +17,8 @@ fn text() -> String {
     let mut text = String::new();
     for n in 0..ROWS {
         let (a, b, c) = (words[n % 10], words[n / 10 % 10], words[n / 100 % 10]);
-        let row = with(
-            echo(&format!("ROW_{n}")),
-            &json!({"category": format!("shelf {}", n % 40), "content": format!("# WHAT: Mix {a} with {b} and {c} for batch {n}\n# WHEN_TO_USE: a batch of {a} has to be mixed\n# ARGS: $1=text\n# EX: [ROW_{n}]hello[/ROW_{n}]\n# SAFE: yes")}),
-        );
+        let row = saying(&format!("ROW_{n}"), &format!("Mix {a} with {b} and {c} for batch {n}"));
+        let row = with(row, &json!({"category": format!("shelf {}", n % 40)}));
         text.push_str(&row.to_string());
         text.push('\n');
     }
@@ -44,6 +42,7 @@ async fn go_on(world: Arc<World>, stop: Arc<AtomicBool>, calls: bool) -> (u32, D
     (times, longest)
 }
 
+#[expect(clippy::print_stdout, reason = "the figure is what a reader looks for")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn twenty_thousand_rows_come_in_while_asks_and_calls_go_on() {
     let world = Arc::new(World::start().await);

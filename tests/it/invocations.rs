@@ -123,7 +123,9 @@ async fn a_principal_sees_its_own_calls_and_those_of_rows_whose_receipts_it_may_
     assert_eq!(listed(&own, "?key=TEAM_SEND").await, [""; 0]);
     assert_eq!(listed(&reads, "").await, [theirs[1].clone(), owners[1].clone()]);
     assert_eq!(list(&world, "").await.len(), 4, "the owner sees all");
-    for (key, id, status) in [(&own, &theirs[0], 200), (&own, &owners[1], 404), (&reads, &owners[1], 200), (&reads, &owners[0], 404)] {
+    for (key, id, status) in
+        [(&own, &theirs[0], 200), (&own, &owners[1], 404), (&reads, &owners[1], 200), (&reads, &owners[0], 404)]
+    {
         for path in [format!("/api/dispatch?receipt={id}"), format!("/api/invocations/{id}")] {
             assert_eq!(as_team(&world, key, &path).await.status, status, "{path}");
         }

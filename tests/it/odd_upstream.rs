@@ -25,11 +25,8 @@ impl Drop for Odd {
 
 async fn odd() -> Option<Odd> {
     let script = shared("upstreams/odd_upstream.py")?;
-    let Ok(child) = Command::new("python3").arg(script).stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
-        println!("skipped: python3 is not here");
-        return None;
-    };
-    let odd = Odd(child);
+    let python = Command::new("python3").arg(script).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let odd = Odd(python.expect("python3 runs the shared upstream"));
     let began = Instant::now();
     while TcpStream::connect("127.0.0.1:8911").await.is_err() {
         assert!(began.elapsed() < Duration::from_secs(10), "the script does not listen");
@@ -71,7 +68,11 @@ fn table() -> Vec<Expected> {
         empty("GET /emptyjson", "HTTP 200:"),
         good("GET /notjson", "HTTP 200:<html>oops</html>", html),
         good("GET /bom", "HTTP 200:{\"a\":1}", json!({"a": 1})),
-        good("GET /badutf8", "HTTP 200:eyJhIjoi//4ifQ==", json!({"media_type": "application/json", "base64": "eyJhIjoi//4ifQ=="})),
+        good(
+            "GET /badutf8",
+            "HTTP 200:eyJhIjoi//4ifQ==",
+            json!({"media_type": "application/json", "base64": "eyJhIjoi//4ifQ=="}),
+        ),
         good("GET /nul", "HTTP 200:{\"a\":\"x\\u0000y\"}", json!({"a": "x\u{0}y"})),
         good("GET /scalar", "HTTP 200:42", json!(42)),
         good("GET /list", "HTTP 200:[1,2,3]", json!([1, 2, 3])),
@@ -81,8 +82,16 @@ fn table() -> Vec<Expected> {
         bad("GET /r302", "ERR:http:302:", Value::Null),
         bad("GET /r429", "ERR:http:429:{\"e\":\"slow\"}", json!({"e": "slow"})),
         good("GET /gz", "HTTP 200:{\"a\":1}", json!({"a": 1})),
-        good("GET /ndjson", "HTTP 200:{\"a\":1}\n{\"a\":2}\n", as_text("application/x-ndjson", "{\"a\":1}\n{\"a\":2}\n")),
-        good("GET /sse", "HTTP 200:data: {\"a\":1}\n\n", as_text("text/event-stream", "data: {\"a\":1}\n\ndata: [DONE]\n\n")),
+        good(
+            "GET /ndjson",
+            "HTTP 200:{\"a\":1}\n{\"a\":2}\n",
+            as_text("application/x-ndjson", "{\"a\":1}\n{\"a\":2}\n"),
+        ),
+        good(
+            "GET /sse",
+            "HTTP 200:data: {\"a\":1}\n\n",
+            as_text("text/event-stream", "data: {\"a\":1}\n\ndata: [DONE]\n\n"),
+        ),
         good("GET /latin1", "HTTP 200:café", as_text("text/plain", "café")),
         bad("GET /slow", "ERR:http:timeout:", Value::Null),
         empty("HEAD /e204", "HTTP 204:"),
@@ -104,13 +113,25 @@ async fn each_awkward_answer_has_its_outcome_and_its_receipt() {
         let answer = world.invoke(&key, "").await.json();
         let result = answer["result"].as_str().unwrap_or_default();
         assert!(result.starts_with(expected.result), "{target}: {answer}");
-        assert_eq!((&answer["ran"], answer["ok"] == true), (&json!(true), result.starts_with("HTTP ")), "{target}: {answer}");
+        assert_eq!(
+            (&answer["ran"], answer["ok"] == true),
+            (&json!(true), result.starts_with("HTTP ")),
+            "{target}: {answer}"
+        );
         assert_eq!(answer["output"], expected.output, "{target}: {answer}");
         let id = answer["proof"]["invocation_id"].as_str().unwrap();
         let receipt = world.get(&format!("/api/dispatch?receipt={id}")).await.json();
         assert_eq!(receipt["status"], expected.receipt, "{target}");
-        assert_eq!(receipt["upstream_status"], answer["error"]["upstream_status"].as_u64().or(receipt["upstream_status"].as_u64()).map_or(Value::Null, Value::from), "{target}");
-        let kinds: Vec<_> = receipt["events"].as_array().unwrap().iter().map(|event| event["kind"].as_str().unwrap()).collect();
+        assert_eq!(
+            receipt["upstream_status"],
+            answer["error"]["upstream_status"]
+                .as_u64()
+                .or(receipt["upstream_status"].as_u64())
+                .map_or(Value::Null, Value::from),
+            "{target}"
+        );
+        let kinds: Vec<_> =
+            receipt["events"].as_array().unwrap().iter().map(|event| event["kind"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["intent", "result"], "{target}");
     }
     if let Ok(thief) = thief {
@@ -128,7 +149,11 @@ async fn what_no_table_can_say(world: &World) {
         world.invoke(key, "").await
     };
     let exact = call("BIGINT", "/bigint").await;
-    assert!(exact.text.contains("\"output\":{\"id\":1915883588174806058,\"f\":0.1000000000000000055,\"e\":1e400}"), "{}", exact.text);
+    assert!(
+        exact.text.contains("\"output\":{\"id\":1915883588174806058,\"f\":0.1000000000000000055,\"e\":1e400}"),
+        "{}",
+        exact.text
+    );
     let twice = call("DUP", "/dup").await;
     assert!(twice.text.contains("\"output\":{\"a\":1,\"a\":2}"), "{}", twice.text);
     let png = call("PNG", "/png").await.json();
@@ -138,15 +163,25 @@ async fn what_no_table_can_say(world: &World) {
     assert_eq!((&huge["ok"], &huge["output"]["truncated"]), (&json!(true), &json!(true)));
     assert_eq!(huge["output"]["text"].as_str().unwrap().len(), 4 * 1024 * 1024);
     let deep = call("DEEP", "/deep").await.json();
-    assert_eq!((&deep["ok"], deep["output"]["text"].as_str().unwrap().len()), (&json!(true), 6_000), "deep JSON is handed on as text");
+    assert_eq!(
+        (&deep["ok"], deep["output"]["text"].as_str().unwrap().len()),
+        (&json!(true), 6_000),
+        "deep JSON is handed on as text"
+    );
     let limited = call("LIMITED", "/r429").await;
-    assert_eq!((&limited.json()["error"]["retryable"], &limited.json()["error"]["upstream_status"]), (&json!(true), &json!(429)));
+    assert_eq!(
+        (&limited.json()["error"]["retryable"], &limited.json()["error"]["upstream_status"]),
+        (&json!(true), &json!(429))
+    );
     let receipt = world.get(&format!("/api/dispatch?receipt={}", limited.id())).await.json();
     let response: Value = serde_json::from_str(receipt["response"]["text"].as_str().unwrap()).unwrap();
     assert_eq!((&response["status"], &response["headers"]["retry-after"]), (&json!(429), &json!("7")), "{response}");
     let echo = call("ECHO", "/echo?a=b").await.json();
     let headers = &echo["output"]["h"];
-    assert!(headers["User-Agent"].as_str().or(headers["user-agent"].as_str()).unwrap().starts_with("callbook/"), "{echo}");
+    assert!(
+        headers["User-Agent"].as_str().or(headers["user-agent"].as_str()).unwrap().starts_with("callbook/"),
+        "{echo}"
+    );
     for page in ["DUP", "PNG", "DEEP"] {
         let listed = world.get(&format!("/api/invocations?key={page}")).await.json();
         let id = listed["invocations"][0]["invocation_id"].as_str().unwrap();

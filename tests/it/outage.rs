@@ -50,7 +50,8 @@ async fn i12_without_postgres_ask_and_contract_go_on_and_invoke_refuses_before_i
         let contract = world.look("/api/dispatch?key=PAY").await;
         assert_eq!((contract.status, &contract.json()["key"]), (200, &json!("PAY")), "{}", contract.text);
         assert!(is_stale(&contract) && began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-        for request in [world.owner(Method::POST, "/api/dispatch"), world.bearer(&team, Method::POST, "/api/dispatch")] {
+        for request in [world.owner(Method::POST, "/api/dispatch"), world.bearer(&team, Method::POST, "/api/dispatch")]
+        {
             let refused = send(request.json(&json!({"key": "PAY", "body": "1"}))).await;
             assert_eq!((refused.status, refused.error().as_str()), (503, "database_unavailable"), "{}", refused.text);
             assert_eq!(refused.json()["ran"], false, "{}", refused.text);

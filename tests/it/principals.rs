@@ -37,7 +37,9 @@ async fn a_key_is_shown_once_and_lists_show_grants_and_no_key() {
     assert!(!listed.text.contains(&key[4..]) && !listed.text.contains("hash"), "{}", listed.text);
     let again = world.post("/api/principals", &json!({"name": "team.1", "grants": []})).await;
     assert_eq!((again.status, again.error().as_str()), (409, "already_exists"), "{}", again.text);
-    for bad in [json!({"name": ""}), json!({"name": "a b"}), json!({"name": "x", "grants": [{"may": "fly"}]}), json!({})] {
+    for bad in
+        [json!({"name": ""}), json!({"name": "a b"}), json!({"name": "x", "grants": [{"may": "fly"}]}), json!({})]
+    {
         assert_eq!(world.post("/api/principals", &bad).await.status, 400, "{bad}");
     }
     let revoked = send(world.owner(Method::DELETE, "/api/principals/team.1")).await.json();
@@ -147,9 +149,17 @@ async fn in_a_private_catalogue_strangers_read_nothing_and_receipts_stay_confirm
     let team = world.principal("team", &json!([{"may": "invoke", "prefix": "TEAM_"}])).await;
     let id = world.invoke("TEAM_ECHO", "a").await.id();
     let reads = [
-        "/api/dispatch?ask=give%20back", "/api/dispatch?key=TEAM_ECHO", "/api/dispatch?registry=1", "/api/dispatch?map=1",
-        "/api/directory", "/api/directory/TEAM_ECHO", "/api/directory:list", "/api/directory:stamp",
-        "/api/directory:categories", "/api/directory:search?query=echo", "/api/directory:describe?key=TEAM_ECHO",
+        "/api/dispatch?ask=give%20back",
+        "/api/dispatch?key=TEAM_ECHO",
+        "/api/dispatch?registry=1",
+        "/api/dispatch?map=1",
+        "/api/directory",
+        "/api/directory/TEAM_ECHO",
+        "/api/directory:list",
+        "/api/directory:stamp",
+        "/api/directory:categories",
+        "/api/directory:search?q=echo",
+        "/api/directory:describe?key=TEAM_ECHO",
     ];
     for path in reads {
         let refused = world.look(path).await;

@@ -46,7 +46,12 @@ async fn in_read_mode_a_read_is_committed_after_its_call_and_a_write_before() {
     let read = world.invoke("READ", "a").await;
     assert_eq!((&read.json()["mode"], &read.json()["output"]["running"]), (&json!("read"), &json!(0)), "{}", read.text);
     let write = world.invoke("WRITE", "a").await;
-    assert_eq!((&write.json()["mode"], &write.json()["output"]["running"]), (&Value::Null, &json!(1)), "{}", write.text);
+    assert_eq!(
+        (&write.json()["mode"], &write.json()["output"]["running"]),
+        (&Value::Null, &json!(1)),
+        "{}",
+        write.text
+    );
     for (answer, mode) in [(&read, "read"), (&write, "durable")] {
         let receipt = receipt(&world, &answer.id()).await;
         assert_eq!((receipt["mode"].as_str(), receipt["material"].as_bool()), (Some(mode), Some(true)), "{receipt}");

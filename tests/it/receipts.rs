@@ -86,7 +86,9 @@ async fn a_confirmation_needs_no_credential_and_shows_nothing_private() {
     for (shown, what) in [(&confirmed, "confirmation"), (&page, "page"), (&as_json, "page as JSON")] {
         assert_eq!(shown.status, 200, "{what}: {}", shown.text);
         let port = upstream.at.port().to_string();
-        for private in ["wolf", "grandmother", "team-of-seven", "principal:", "127.0.0.1:".trim_end_matches(':'), "/v1/"] {
+        for private in
+            ["wolf", "grandmother", "team-of-seven", "principal:", "127.0.0.1:".trim_end_matches(':'), "/v1/"]
+        {
             let shown = shown.text.replace(&world.http, "");
             assert!(!shown.contains(private) && !shown.contains(&port), "{what} shows {private}: {shown}");
         }
@@ -94,8 +96,17 @@ async fn a_confirmation_needs_no_credential_and_shows_nothing_private() {
     let body = confirmed.json();
     let names: Vec<&str> = body.as_object().unwrap().keys().map(String::as_str).collect();
     let public = [
-        "confirmed", "status", "invocation_id", "key", "contract_hash", "started_at", "ended_at", "commitments", "repairs",
-        "replay_of", "mode",
+        "confirmed",
+        "status",
+        "invocation_id",
+        "key",
+        "contract_hash",
+        "started_at",
+        "ended_at",
+        "commitments",
+        "repairs",
+        "replay_of",
+        "mode",
     ];
     assert!(names.iter().all(|name| public.contains(name)), "{names:?}");
     assert_eq!((&body["status"], &body["key"]), (&json!("PROVEN_MATERIAL_RESULT"), &json!("SEND")));

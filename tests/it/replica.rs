@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use callbook_tests::book::{echo, flow, with};
+use callbook_tests::book::{echo, flow, saying};
 use callbook_tests::database;
 use callbook_tests::world::World;
 use serde_json::json;
@@ -27,7 +27,8 @@ fn lose_notices(url: &str) -> (Arc<AtomicBool>, tokio::task::JoinHandle<u64>) {
         let mut broken = 0;
         while !stopped.load(Ordering::Relaxed) {
             let ended: i64 = sqlx::query_scalar(
-                "select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = current_database() and query ilike 'listen %'",
+                "select count(pg_terminate_backend(pid)) from pg_stat_activity
+                 where datname = current_database() and query ilike 'listen %'",
             )
             .fetch_one(&mut owner)
             .await
@@ -57,13 +58,14 @@ async fn longest_until_asked(one: &World, two: &World) -> Duration {
     let mut longest = Duration::ZERO;
     for word in ["amber", "basalt", "copper", "diamond", "emerald", "flint", "garnet", "hematite"] {
         let key = word.to_uppercase();
-        let row = with(echo(&key), &json!({"content": format!("# WHAT: Weigh a piece of {word}\n# ARGS: $1=text\n# EX: x\n# SAFE: yes")}));
+        let row = saying(&key, &format!("Weigh a piece of {word}"));
         one.create(&row).await;
         longest = longest.max(until_asked(two, &format!("weigh%20{word}"), &key).await);
     }
     longest
 }
 
+#[expect(clippy::print_stdout, reason = "the figure is what a reader looks for")]
 #[tokio::test]
 async fn i7_a_write_on_one_replica_is_used_by_the_other_within_the_bound() {
     let (one, two) = pair().await;
@@ -74,6 +76,7 @@ async fn i7_a_write_on_one_replica_is_used_by_the_other_within_the_bound() {
     two.stop().await;
 }
 
+#[expect(clippy::print_stdout, reason = "the figure is what a reader looks for")]
 #[tokio::test]
 async fn i7_also_when_every_notice_is_lost() {
     let (one, two) = pair().await;

@@ -24,8 +24,12 @@ fn last_body(upstream: &Upstream) -> String {
 /// A row with a schema: a whole number of days, a place, and whether wind is wanted.
 fn weather(upstream: &Upstream) -> Value {
     let row = http("WEATHER", &format!("GET {}/$1?days=$2&wind=$3", upstream.origin()), "place | days | wind", "");
-    with(row, &json!({"input_schema": {"type": "object", "required": ["place"], "additionalProperties": false, "properties": {
-        "place": {"type": "string", "minLength": 2}, "days": {"type": "integer", "minimum": 1, "maximum": 14}, "wind": {"type": "boolean"}}}}))
+    with(
+        row,
+        &json!({"input_schema": {"type": "object", "required": ["place"], "additionalProperties": false, "properties": {
+            "place": {"type": "string", "minLength": 2}, "wind": {"type": "boolean"},
+            "days": {"type": "integer", "minimum": 1, "maximum": 14}}}}),
+    )
 }
 
 #[tokio::test]
@@ -35,9 +39,22 @@ async fn numbers_arrive_at_the_upstream_and_in_the_receipt_as_they_were_written(
     let typed = json!({"input_schema": {"type": "object", "properties": {"n": {"type": "number"}}}});
     world.create(&with(http("TYPED", &target, "n", "{\"n\":$1,\"s\":\"$1\",\"l\":[${n}]}"), &typed)).await;
     world.create(&http("OPEN", &target, "n", "{\"n\":$1,\"s\":\"$1\",\"l\":[${n}]}")).await;
-    for number in ["9007199254740993", "1.10", "-0", "1e400", "0.1000000000000000055", "-1E-7", "123456789012345678901234567890.5"] {
+    for number in [
+        "9007199254740993",
+        "1.10",
+        "-0",
+        "1e400",
+        "0.1000000000000000055",
+        "-1E-7",
+        "123456789012345678901234567890.5",
+    ] {
         for key in ["TYPED", "OPEN"] {
-            for arguments in [format!("\"args\":{{\"n\":{number}}}"), format!("\"args\":[{number}]"), format!("\"body\":\"{number}\""), format!("\"body\":\"[{number}]\"")] {
+            for arguments in [
+                format!("\"args\":{{\"n\":{number}}}"),
+                format!("\"args\":[{number}]"),
+                format!("\"body\":\"{number}\""),
+                format!("\"body\":\"[{number}]\""),
+            ] {
                 if key == "OPEN" && arguments.contains("\"[") {
                     continue; // one list is one argument there
                 }
@@ -45,7 +62,11 @@ async fn numbers_arrive_at_the_upstream_and_in_the_receipt_as_they_were_written(
                 assert_eq!(answer.json()["ok"], true, "{key} {arguments}: {}", answer.text);
                 let sent = upstream.seen().last().unwrap().clone();
                 assert_eq!(sent.target, format!("/n?q={number}"), "{key} {arguments}");
-                assert_eq!(last_body(&upstream), format!("{{\"n\":{number},\"s\":\"{number}\",\"l\":[{number}]}}"), "{key} {arguments}");
+                assert_eq!(
+                    last_body(&upstream),
+                    format!("{{\"n\":{number},\"s\":\"{number}\",\"l\":[{number}]}}"),
+                    "{key} {arguments}"
+                );
                 let receipt = world.get(&format!("/api/dispatch?receipt={}", answer.id())).await;
                 assert!(receipt.text.contains(number), "{key} {arguments}: {}", receipt.text);
             }
@@ -89,7 +110,11 @@ async fn what_the_schema_refuses_never_reaches_the_upstream_or_the_log() {
     for (arguments, error) in cases {
         let answer = world.post("/api/dispatch", &with(arguments.clone(), &json!({"key": "WEATHER"}))).await;
         let told = answer.json();
-        assert_eq!((answer.status, told["error"].as_str().unwrap(), &told["ran"]), (400, error, &json!(false)), "{arguments}: {told}");
+        assert_eq!(
+            (answer.status, told["error"].as_str().unwrap(), &told["ran"]),
+            (400, error, &json!(false)),
+            "{arguments}: {told}"
+        );
         if let Some((pointer, keyword)) = error.strip_prefix("args_invalid:").and_then(|rest| rest.split_once(':')) {
             assert_eq!((&told["pointer"], &told["keyword"]), (&json!(pointer), &json!(keyword)), "{told}");
             assert!(told["expected"].as_str().is_some_and(|expected| !expected.is_empty()), "{told}");
@@ -156,6 +181,23 @@ async fn a_property_that_nobody_knows_is_remarked_on_where_the_schema_allows_it(
     world.create(&with(http("ROW", &format!("GET {}/$1", upstream.origin()), "a", ""), &schema)).await;
     let answer = world.call("ROW", &json!({"a": "x", "colour": "red"})).await.json();
     assert_eq!((&answer["ok"], &answer["warnings"]), (&json!(true), &json!(["unknown_argument:colour"])), "{answer}");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn arguments_that_no_text_of_a_database_can_hold_are_kept_all_the_same() {
+    let (world, upstream) = world().await;
+    let schema = json!({"input_schema": {"type": "object", "properties": {"a": {"type": "string"}}}});
+    let row = with(http("ROW", &format!("POST {}/", upstream.origin()), "a", "{\"a\":$1}"), &schema);
+    world.create(&row).await;
+    for args in [json!({"a": "x\u{0}y"}), json!({"a": "x", "odd\u{0}name": 1}), json!({"a": "\u{fffe}\u{10ffff}\u{1}"})] {
+        let answer = world.call("ROW", &args).await;
+        assert_eq!((answer.status, &answer.json()["ok"]), (200, &json!(true)), "{args}: {}", answer.text);
+        assert_eq!(serde_json::from_str::<Value>(&last_body(&upstream)).unwrap()["a"], args["a"]);
+        let receipt = world.get(&format!("/api/dispatch?receipt={}", answer.id())).await.json();
+        let input: Value = serde_json::from_str(receipt["input"]["text"].as_str().unwrap()).unwrap();
+        assert_eq!(input["args"], args);
+    }
     world.stop().await;
 }
 

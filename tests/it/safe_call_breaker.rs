@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use callbook_domain::clock::Clock;
 use callbook_tests::book::{http, with};
+use callbook_tests::door::send;
 use callbook_tests::secrets::Secrets;
 use callbook_tests::upstream::{Upstream, json as answered};
 use callbook_tests::world::World;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 struct Stage {
@@ -26,7 +28,9 @@ async fn stage() -> Stage {
     let clock = Clock::held(Clock::system().now());
     let world = secrets.give(World::with().allow(&[upstream.origin()])).clock(clock).start().await;
     for (key, auth) in [("ROW", "bearer:TOKEN"), ("SAME", "bearer:TOKEN"), ("OTHER", "bearer:OTHER"), ("OPEN", "")] {
-        world.create(&with(http(key, &format!("GET {}/x?q=$1", upstream.origin()), "q", ""), &json!({"auth": auth}))).await;
+        world
+            .create(&with(http(key, &format!("GET {}/x?q=$1", upstream.origin()), "q", ""), &json!({"auth": auth})))
+            .await;
     }
     Stage { world, upstream, secrets, status }
 }
@@ -43,8 +47,15 @@ impl Stage {
         let before = self.upstream.count();
         let answer = self.world.invoke(key, "x").await;
         let told = answer.json();
-        assert_eq!((answer.status, &told["error"], &told["ran"]), (503, &json!(format!("breaker_open:{key}")), &json!(false)), "{told}");
-        assert!(told["message"].as_str().unwrap().contains('8') || told["message"].as_str().unwrap().contains("eight"), "{told}");
+        assert_eq!(
+            (answer.status, &told["error"], &told["ran"]),
+            (503, &json!(format!("breaker_open:{key}")), &json!(false)),
+            "{told}"
+        );
+        assert!(
+            told["message"].as_str().unwrap().contains('8') || told["message"].as_str().unwrap().contains("eight"),
+            "{told}"
+        );
         assert_eq!(self.upstream.count(), before);
     }
 
@@ -100,6 +111,20 @@ async fn a_rotated_secret_closes_it_at_once() {
 }
 
 #[tokio::test]
+async fn the_owner_can_close_it_by_hand() {
+    let stage = stage().await;
+    stage.refuse(8).await;
+    stage.assert_open("SAME").await;
+    let team = stage.world.principal("team", &json!([{"may": "invoke"}, {"may": "edit"}])).await;
+    let path = "/api/directory/SAME/breaker/reset";
+    assert_eq!(send(stage.world.bearer(&team, Method::POST, path)).await.status, 403);
+    let reset = send(stage.world.owner(Method::POST, path)).await;
+    assert_eq!((reset.status, &reset.json()["cleared"]), (200, &json!(1)), "{}", reset.text);
+    stage.refuse(7).await;
+    stage.world.stop().await;
+}
+
+#[tokio::test]
 async fn a_caller_cannot_open_it_with_bad_arguments_and_a_success_ends_the_row_of_refusals() {
     let stage = stage().await;
     for status in [400, 404, 422, 429, 500] {
@@ -124,7 +149,10 @@ async fn a_caller_cannot_open_it_with_bad_arguments_and_a_success_ends_the_row_o
 async fn it_is_shared_by_replicas_and_survives_a_restart() {
     let stage = stage().await;
     stage.refuse(8).await;
-    let builder = World::with().allow(&[stage.upstream.origin()]).database(&stage.world.database_url).clock(stage.world.clock.clone());
+    let builder = World::with()
+        .allow(&[stage.upstream.origin()])
+        .database(&stage.world.database_url)
+        .clock(stage.world.clock.clone());
     let other = stage.secrets.give(builder).start().await;
     let refused = other.invoke("ROW", "x").await;
     assert_eq!((refused.status, refused.error()), (503, "breaker_open:ROW".to_owned()), "{}", refused.text);

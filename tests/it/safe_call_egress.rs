@@ -7,9 +7,9 @@ use axum::body::Body;
 use axum::response::Response;
 use callbook_tests::book::{http, with};
 use callbook_tests::secrets::Secrets;
+use callbook_tests::shared;
 use callbook_tests::upstream::{Upstream, json as answered};
 use callbook_tests::world::World;
-use callbook_tests::shared;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -44,7 +44,11 @@ async fn a_row_ends_in_its_own_time_and_says_whether_it_may_be_tried_again() {
         let answer = world.invoke(key, "").await.json();
         assert!(began.elapsed() < Duration::from_millis(1_500), "{:?}", began.elapsed());
         let error = &answer["error"];
-        assert_eq!((&answer["ok"], &answer["ran"], &error["code"]), (&json!(false), &json!(true), &json!("http:timeout")), "{answer}");
+        assert_eq!(
+            (&answer["ok"], &answer["ran"], &error["code"]),
+            (&json!(false), &json!(true), &json!("http:timeout")),
+            "{answer}"
+        );
         assert_eq!(error["retryable"], method == "GET", "a write that may have left is never called retryable");
         assert!(answer["result"].as_str().unwrap().starts_with("ERR:http:timeout:"), "{answer}");
     }
@@ -53,15 +57,23 @@ async fn a_row_ends_in_its_own_time_and_says_whether_it_may_be_tried_again() {
     let answer = world.post("/api/dispatch", &json!({"key": "READ", "body": "", "deadline_ms": 500})).await.json();
     assert_eq!(answer["error"]["code"], "http:timeout", "{answer}");
     assert!(began.elapsed() < Duration::from_millis(1_500), "{:?}", began.elapsed());
-    let receipt = world.get(&format!("/api/dispatch?receipt={}", answer["proof"]["invocation_id"].as_str().unwrap())).await.json();
-    assert_eq!((&receipt["status"], &receipt["error"]["code"]), (&json!("PROVEN_ATTEMPT_NO_MATERIAL_RESULT"), &json!("http:timeout")));
+    let receipt = world
+        .get(&format!("/api/dispatch?receipt={}", answer["proof"]["invocation_id"].as_str().unwrap()))
+        .await
+        .json();
+    assert_eq!(
+        (&receipt["status"], &receipt["error"]["code"]),
+        (&json!("PROVEN_ATTEMPT_NO_MATERIAL_RESULT"), &json!("http:timeout"))
+    );
     world.stop().await;
 }
 
 #[tokio::test]
 async fn a_long_answer_keeps_its_head_and_says_that_it_is_one() {
     let upstream = Upstream::start(|seen| match seen.target.as_str() {
-        "/text" => Response::builder().header("content-type", "text/plain").body(Body::from("é".repeat(3_000))).unwrap(),
+        "/text" => {
+            Response::builder().header("content-type", "text/plain").body(Body::from("é".repeat(3_000))).unwrap()
+        }
         "/json" => answered(200, &json!(vec![7; 3_000]).to_string()),
         _ => Response::new(Body::from(vec![7; 5 * 1024 * 1024])),
     })
@@ -75,7 +87,11 @@ async fn a_long_answer_keeps_its_head_and_says_that_it_is_one() {
     assert_eq!((&text["ok"], &text["output"]["truncated"]), (&json!(true), &json!(true)), "{text}");
     assert_eq!(text["output"]["text"], "é".repeat(500), "a character that the bound cut is left out");
     let cut = world.invoke("JSON", "").await.json();
-    assert_eq!((&cut["output"]["truncated"], cut["output"]["text"].as_str().unwrap().len()), (&json!(true), 1_000), "{cut}");
+    assert_eq!(
+        (&cut["output"]["truncated"], cut["output"]["text"].as_str().unwrap().len()),
+        (&json!(true), 1_000),
+        "{cut}"
+    );
     for key in ["BIG", "GREEDY"] {
         let big = world.invoke(key, "").await.json();
         assert_eq!(big["output"]["truncated"], true, "{key}");
@@ -99,7 +115,11 @@ async fn a_bomb_is_cut_before_it_is_large() {
     world.create(&row("BOMB", &format!("GET {}/", upstream.origin()))).await;
     let answer = world.invoke("BOMB", "").await.json();
     assert_eq!(answer["output"]["truncated"], true, "{}", answer["error"]);
-    assert!(answer["output"]["text"].as_str().unwrap().len() < 1024 * 1024, "{}", answer["output"]["text"].as_str().unwrap().len());
+    assert!(
+        answer["output"]["text"].as_str().unwrap().len() < 1024 * 1024,
+        "{}",
+        answer["output"]["text"].as_str().unwrap().len()
+    );
     world.stop().await;
 }
 
@@ -120,8 +140,16 @@ async fn a_redirect_is_not_followed_and_takes_no_credential_along() {
             let target = format!("{method} {}/{status}", upstream.origin());
             world.create(&with(row(&key, &target), &json!({"auth": "bearer:TOKEN"}))).await;
             let answer = world.invoke(&key, "").await.json();
-            assert_eq!((&answer["ok"], &answer["error"]["code"]), (&json!(false), &json!(format!("http:{status}"))), "{effect}: {answer}");
-            assert_eq!((&answer["error"]["upstream_status"], &answer["error"]["retryable"]), (&json!(status), &json!(false)), "{answer}");
+            assert_eq!(
+                (&answer["ok"], &answer["error"]["code"]),
+                (&json!(false), &json!(format!("http:{status}"))),
+                "{effect}: {answer}"
+            );
+            assert_eq!(
+                (&answer["error"]["upstream_status"], &answer["error"]["retryable"]),
+                (&json!(status), &json!(false)),
+                "{answer}"
+            );
             let id = answer["proof"]["invocation_id"].as_str().unwrap();
             let confirm = world.look(&format!("/api/dispatch?confirm={id}")).await.json();
             assert_eq!(confirm["status"], "PROVEN_ATTEMPT_NO_MATERIAL_RESULT", "{key}");
@@ -136,13 +164,17 @@ async fn a_connection_that_fails_is_a_failed_run_with_a_receipt() {
     let nobody = format!("http://127.0.0.1:{}", callbook_tests::process::free_port());
     let silent = bytes_and_close(b"").await;
     let garbage = bytes_and_close(b"SSH-2.0-OpenSSH_9.2\r\n").await;
-    let broken = bytes_and_close(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 100\r\n\r\nbut less").await;
+    let broken =
+        bytes_and_close(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 100\r\n\r\nbut less").await;
     let unknown = bytes_and_close(b"HTTP/1.1 200 OK\r\ncontent-encoding: zstd\r\ncontent-length: 4\r\n\r\nabcd").await;
     let origins = [nobody.clone(), silent.clone(), garbage.clone(), broken.clone(), unknown.clone()];
     let world = World::with().allow(&origins).start().await;
     for (name, origin, code, write_may_be_repeated) in [
-        ("NOBODY", nobody, "http:fetch", true), ("SILENT", silent, "http:fetch", false), ("GARBAGE", garbage, "http:fetch", false),
-        ("BROKEN", broken, "http:fetch", false), ("UNKNOWN", unknown, "http:decode", false),
+        ("NOBODY", nobody, "http:fetch", true),
+        ("SILENT", silent, "http:fetch", false),
+        ("GARBAGE", garbage, "http:fetch", false),
+        ("BROKEN", broken, "http:fetch", false),
+        ("UNKNOWN", unknown, "http:decode", false),
     ] {
         for (method, retryable) in [("GET", true), ("POST", write_may_be_repeated)] {
             let key = format!("{name}_{method}");
@@ -182,7 +214,11 @@ async fn a_row_reaches_no_address_that_is_not_public_unless_the_operator_listed_
         let shaped = world.post("/api/dispatch", &json!({"key": key, "shape": true})).await.json();
         assert_eq!(shaped["verdict"], format!("http:refused:{refusal}"), "{url}: {shaped}");
         let answer = world.invoke(&key, "").await.json();
-        assert_eq!((&answer["ran"], &answer["error"]["code"]), (&json!(true), &json!(format!("http:refused:{refusal}"))), "{url}: {answer}");
+        assert_eq!(
+            (&answer["ran"], &answer["error"]["code"]),
+            (&json!(true), &json!(format!("http:refused:{refusal}"))),
+            "{url}: {answer}"
+        );
         assert_eq!(answer["error"]["retryable"], false);
     }
     let came = tokio::time::timeout(Duration::from_millis(50), listener.accept()).await;
@@ -221,17 +257,28 @@ async fn every_url_of_the_vectors_is_refused_by_a_row_too() {
 async fn a_sensitive_row_is_the_owners_alone() {
     let upstream = Upstream::start(|_| answered(200, "{}")).await;
     let world = World::with().allow(&[upstream.origin()]).start().await;
-    let sensitive = json!({"sensitive": true, "input_schema": {"type": "object", "properties": {"id": {"type": "string"}}}});
+    let sensitive =
+        json!({"sensitive": true, "input_schema": {"type": "object", "properties": {"id": {"type": "string"}}}});
     world.create(&with(http("DROP", &format!("DELETE {}/$1", upstream.origin()), "id", ""), &sensitive)).await;
     let team = world.principal("team", &json!([{"may": "invoke", "prefix": "DROP"}])).await;
-    let as_team = |body: Value| callbook_tests::world::send(world.bearer(&team, reqwest::Method::POST, "/api/dispatch").json(&body));
+    let as_team = |body: Value| {
+        callbook_tests::world::send(world.bearer(&team, reqwest::Method::POST, "/api/dispatch").json(&body))
+    };
     for body in [json!({"key": "DROP", "body": "7"}), json!({"key": "DROP", "body": "7", "shape": true})] {
         let refused = as_team(body).await;
-        assert_eq!((refused.status, refused.error(), &refused.json()["ran"]), (403, "owner_gate_required".to_owned(), &json!(false)));
+        assert_eq!(
+            (refused.status, refused.error(), &refused.json()["ran"]),
+            (403, "owner_gate_required".to_owned(), &json!(false))
+        );
     }
     for key in ["OTHER", "NOPE"] {
         let refused = as_team(json!({"key": key, "body": "7"})).await;
-        assert_eq!((refused.status, &refused.json()["needs"]), (403, &json!(format!("invoke:{key}"))), "{}", refused.text);
+        assert_eq!(
+            (refused.status, &refused.json()["needs"]),
+            (403, &json!(format!("invoke:{key}"))),
+            "{}",
+            refused.text
+        );
     }
     assert_eq!(upstream.count(), 0);
     assert_eq!(world.invoke("DROP", "7").await.json()["ok"], true);

@@ -30,11 +30,28 @@ async fn an_argument_keeps_the_shape_of_the_path() {
     }
     let before = upstream.count();
     for (key, argument) in [
-        ("ONE", ""), ("ONE", "."), ("ONE", ".."), ("ONE", "a/b"), ("ONE", "a\\b"), ("ONE", "a\u{0}b"), ("ONE", "a\r\nb"), ("ONE", "/"),
-        ("SPAN", "a//b"), ("SPAN", "../x"), ("SPAN", "a/../../b"), ("SPAN", "/a"), ("SPAN", "a/"), ("SPAN", "a\\b"), ("SPAN", "./a"),
+        ("ONE", ""),
+        ("ONE", "."),
+        ("ONE", ".."),
+        ("ONE", "a/b"),
+        ("ONE", "a\\b"),
+        ("ONE", "a\u{0}b"),
+        ("ONE", "a\r\nb"),
+        ("ONE", "/"),
+        ("SPAN", "a//b"),
+        ("SPAN", "../x"),
+        ("SPAN", "a/../../b"),
+        ("SPAN", "/a"),
+        ("SPAN", "a/"),
+        ("SPAN", "a\\b"),
+        ("SPAN", "./a"),
     ] {
         let answer = world.call(key, &json!([argument])).await;
-        assert!(answer.status == 400 && answer.error().starts_with("argument_refused:$1"), "{key} {argument:?}: {}", answer.text);
+        assert!(
+            answer.status == 400 && answer.error().starts_with("argument_refused:$1"),
+            "{key} {argument:?}: {}",
+            answer.text
+        );
         assert_eq!(answer.json()["ran"], false);
     }
     assert_eq!(upstream.count(), before);
@@ -44,12 +61,16 @@ async fn an_argument_keeps_the_shape_of_the_path() {
 #[tokio::test]
 async fn an_argument_stays_one_value_of_the_query() {
     let (world, upstream) = world().await;
-    let schema = json!({"input_schema": {"type": "object", "properties": {"q": {"type": "string"}, "tags": {"type": "array"}, "open": {"type": "boolean"}}}});
+    let properties = json!({"q": {"type": "string"}, "tags": {"type": "array"}, "open": {"type": "boolean"}});
+    let schema = json!({"input_schema": {"type": "object", "properties": properties}});
     let target = format!("GET {}/s?fixed=1&q=$1&tags=$2&open=$3&at=$REGION&cost=$$5", upstream.origin());
     world.create(&with(http("ROW", &target, "q | tags | open", ""), &schema)).await;
     for (args, query) in [
         (json!({"q": "a&b=c#d +?/é"}), "fixed=1&q=a%26b%3Dc%23d%20%2B%3F%2F%C3%A9&at=eu-1&cost=$5"),
-        (json!({"q": "x", "tags": ["a", "b c"], "open": true}), "fixed=1&q=x&tags=a&tags=b%20c&open=true&at=eu-1&cost=$5"),
+        (
+            json!({"q": "x", "tags": ["a", "b c"], "open": true}),
+            "fixed=1&q=x&tags=a&tags=b%20c&open=true&at=eu-1&cost=$5",
+        ),
         (json!({}), "fixed=1&at=eu-1&cost=$5"),
         (json!({"q": ""}), "fixed=1&q=&at=eu-1&cost=$5"),
         (json!({"q": "$2 ${q} $REGION $$"}), "fixed=1&q=%242%20%24%7Bq%7D%20%24REGION%20%24%24&at=eu-1&cost=$5"),
@@ -70,7 +91,12 @@ async fn an_argument_stays_inside_its_json_form_or_text() {
     world.create(&http("TEXT", &target, "a | b", "text/csv; charset=utf-8:\na,$1\nb,$2")).await;
     let odd = "\"},\n\\ \u{1}é😀&=+|";
     for (key, args, media_type, body) in [
-        ("JSON", json!([odd, {"x": 1}]), "application/json", r#"{"s":"<\"},\n\\ \u0001é😀&=+|>","v":{"x":1},"k":{"$ref":1}}"#),
+        (
+            "JSON",
+            json!([odd, {"x": 1}]),
+            "application/json",
+            r#"{"s":"<\"},\n\\ \u0001é😀&=+|>","v":{"x":1},"k":{"$ref":1}}"#,
+        ),
         ("JSON", json!(["", "],x"]), "application/json", r#"{"s":"<>","v":"],x","k":{"$ref":1}}"#),
         ("JSON", json!(["$2", null]), "application/json", r#"{"s":"<$2>","v":null,"k":{"$ref":1}}"#),
         ("FORM", json!(["1&b=2 é", "+"]), "application/x-www-form-urlencoded", "a=1%26b%3D2+%C3%A9&b=%2B&c=x+y"),
@@ -84,7 +110,12 @@ async fn an_argument_stays_inside_its_json_form_or_text() {
     }
     let before = upstream.count();
     let refused = world.call("TEXT", &json!(["a\u{0}", "b"])).await;
-    assert_eq!((refused.status, refused.error()), (400, "argument_refused:$1:control_character".to_owned()), "{}", refused.text);
+    assert_eq!(
+        (refused.status, refused.error()),
+        (400, "argument_refused:$1:control_character".to_owned()),
+        "{}",
+        refused.text
+    );
     assert_eq!(upstream.count(), before);
     world.stop().await;
 }
@@ -93,18 +124,30 @@ async fn an_argument_stays_inside_its_json_form_or_text() {
 async fn one_row_may_hold_several_operations() {
     let (world, upstream) = world().await;
     let origin = upstream.origin();
-    let target = format!(
-        "target_map:{{\"list\":\"GET {origin}/items?page=$1\",\"add\":{{\"method\":\"POST\",\"url\":\"{origin}/items\",\"body\":{{\"name\":\"$1\"}}}},\"drop\":{{\"method\":\"DELETE\",\"url\":\"{origin}/items/$1\"}}}}"
-    );
+    let operations = json!({
+        "list": format!("GET {origin}/items?page=$1"),
+        "add": {"method": "POST", "url": format!("{origin}/items"), "body": {"name": "$1"}},
+        "drop": {"method": "DELETE", "url": format!("{origin}/items/$1")},
+    });
+    let target = format!("target_map:{operations}");
     world.create(&http("ITEMS", &target, "operation | value", "")).await;
     assert_eq!(world.look("/api/dispatch?key=ITEMS").await.json()["effect"], "destructive");
-    for (body, method, path, sent) in [("list|2", "GET", "/items?page=2", ""), ("add|x", "POST", "/items", "{\"name\":\"x\"}"), ("drop|7", "DELETE", "/items/7", "")] {
+    for (body, method, path, sent) in [
+        ("list|2", "GET", "/items?page=2", ""),
+        ("add|x", "POST", "/items", "{\"name\":\"x\"}"),
+        ("drop|7", "DELETE", "/items/7", ""),
+    ] {
         assert_eq!(world.invoke("ITEMS", body).await.json()["ok"], true, "{body}");
         let seen = upstream.seen().last().unwrap().clone();
         assert_eq!((seen.method.as_str(), seen.target.as_str(), &seen.body[..]), (method, path, sent.as_bytes()));
     }
     let unknown = world.invoke("ITEMS", "steal|7").await;
-    assert_eq!((unknown.status, unknown.error()), (400, "argument_refused:$1:unknown_operation".to_owned()), "{}", unknown.text);
+    assert_eq!(
+        (unknown.status, unknown.error()),
+        (400, "argument_refused:$1:unknown_operation".to_owned()),
+        "{}",
+        unknown.text
+    );
     assert_eq!(upstream.count(), 3);
     world.stop().await;
 }

@@ -1,5 +1,6 @@
 //! A third-party server through rows: Prometheus scrapes Callbook, and is asked through Callbook what it found.
 
+use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -35,7 +36,6 @@ impl Drop for Prometheus {
 
 impl Prometheus {
     /// Starts the server; nothing, with a line that says so, where the program is absent.
-    #[expect(clippy::print_stdout, reason = "the line is what CI looks for")]
     fn start(port: u16, target: u16) -> Option<Prometheus> {
         let data = tempfile::tempdir().unwrap();
         let config = format!(
@@ -55,7 +55,8 @@ impl Prometheus {
         match started {
             Ok(child) => Some(Prometheus { child, _data: data }),
             Err(_) => {
-                println!("skipped: prometheus is not installed");
+                // the line is what CI looks for, and the test runner keeps what `println` says to itself
+                callbook_tests::skipped("prometheus is not installed");
                 None
             }
         }

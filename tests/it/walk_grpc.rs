@@ -34,7 +34,7 @@ async fn a_capability_is_created_asked_for_called_and_proven_over_grpc() {
     let key = "ZZ_TEST_TEMPERATURE".to_owned();
     let row = json!({"key": key, "type": "http", "examples": "[\"37.77|-122.42\"]", "enabled": 1,
         "target": format!("GET {}/v1/forecast?latitude=$1&longitude=$2&current=temperature_2m", upstream.origin()),
-        "content": "# WHAT: Current temperature in Celsius for one latitude and longitude.\n# ARGS: $1=latitude | $2=longitude"});
+        "content": "# WHAT: Current temperature at a latitude and longitude.\n# ARGS: $1=latitude | $2=longitude"});
 
     let mut book = DirectoryServiceClient::new(channel.clone());
     let create = directory::CreateRowRequest { row_json: row.to_string().into(), allow_lookalike: false };
@@ -58,7 +58,8 @@ async fn a_capability_is_created_asked_for_called_and_proven_over_grpc() {
     let form = Some(executor::arguments::Form::Body("37.77|-122.42".to_owned()));
     let arguments = Some(executor::Arguments { form });
     let invoke = executor::InvokeRequest { key: key.clone(), arguments, idempotency_key: None, repairs: None };
-    let answer = ExecutorServiceClient::new(channel.clone()).invoke(owned(invoke)).await.unwrap().into_inner().answer.unwrap();
+    let answer =
+        ExecutorServiceClient::new(channel.clone()).invoke(owned(invoke)).await.unwrap().into_inner().answer.unwrap();
     assert!(answer.ok && answer.ran && answer.result.starts_with("HTTP 200:{"), "{answer:?}");
     assert!(String::from_utf8_lossy(&answer.output).contains("\"temperature_2m\":15.7"), "{answer:?}");
     let proof = answer.proof.unwrap();
@@ -87,7 +88,10 @@ async fn a_refusal_over_grpc_carries_its_reason() {
     let create = directory::CreateRowRequest { row_json: row.into(), allow_lookalike: false };
     let refused = book.create_row(owned(create)).await.unwrap_err();
     let fault = callbook_runtime::grpc::from_status(&refused);
-    assert_eq!((refused.code(), fault.error_text()), (Code::InvalidArgument, "registry_hygiene_refused: missing_description".to_owned()));
+    assert_eq!(
+        (refused.code(), fault.error_text()),
+        (Code::InvalidArgument, "registry_hygiene_refused: missing_description".to_owned())
+    );
     assert!(fault.metadata().contains(&("key", "ROW".to_owned())), "{fault:?}");
     let stale = directory::DeleteRowRequest { key: "ROW".to_owned(), if_match: Some(3) };
     assert_eq!(book.delete_row(owned(stale)).await.unwrap_err().code(), Code::FailedPrecondition);

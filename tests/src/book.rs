@@ -7,17 +7,31 @@ use crate::door::{Answer, Door, send};
 
 /// A row that gives its one argument back.
 pub fn echo(key: &str) -> Value {
-    json!({"key": key, "type": "fn", "target": "echo", "content": format!("# WHAT: Give back what came\n# ARGS: $1=text\n# EX: [{key}]hello[/{key}]\n# SAFE: yes")})
+    saying(key, "Give back what came")
+}
+
+/// The same row with other words for what it does.
+pub fn saying(key: &str, what: &str) -> Value {
+    let content = format!("# WHAT: {what}\n# ARGS: $1=text\n# EX: [{key}]hello[/{key}]\n# SAFE: yes");
+    json!({"key": key, "type": "fn", "target": "echo", "content": content})
 }
 
 /// A row that asks an upstream; what the words after its docstring are is its body.
 pub fn http(key: &str, target: &str, args: &str, template: &str) -> Value {
-    json!({"key": key, "type": "http", "target": target, "content": format!("# WHAT: Ask the upstream\n# ARGS: {args}\n{template}"), "examples": ["example"]})
+    let content = format!("# WHAT: Ask the upstream\n# ARGS: {args}\n{template}");
+    json!({"key": key, "type": "http", "target": target, "content": content, "examples": ["example"]})
 }
 
 /// A row of steps.
 pub fn flow(key: &str, steps: &str) -> Value {
-    json!({"key": key, "type": "flow", "content": format!("# WHAT: Do what belongs together\n# ARGS: $1=text\n{steps}"), "examples": ["example"]})
+    let content = format!("# WHAT: Do what belongs together\n# ARGS: $1=text\n{steps}");
+    json!({"key": key, "type": "flow", "content": content, "examples": ["example"]})
+}
+
+/// A model with a prompt.
+pub fn agent(key: &str, prompt: &str) -> Value {
+    let content = format!("# WHAT: Help with a request\n# ARGS: $1=request\n{prompt}");
+    json!({"key": key, "type": "agent", "target": "gpt-4.1-mini", "content": content, "examples": ["example"]})
 }
 
 /// The row with other columns.

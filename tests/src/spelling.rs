@@ -1,6 +1,6 @@
 //! The spellings in which a secret can turn up, written by other means than the product's own.
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use data_encoding::{BASE64, BASE64_NOPAD, BASE64URL_NOPAD, HEXLOWER, HEXUPPER};
 
 /// Every way in which an upstream may send a text back, by name.
@@ -22,7 +22,12 @@ pub fn all(text: &str) -> Vec<(&'static str, String)> {
         ("percent in percent", percent(&percent(text, |byte| format!("%{byte:02X}")), |byte| format!("%{byte:02X}"))),
         ("json of percent", json(&percent(text, |byte| format!("%{byte:02X}")))),
     ];
-    for (name, before) in [("base64", ""), ("base64 after one byte", " "), ("base64 after two bytes", ": "), ("base64 of a header", "Bearer ")] {
+    for (name, before) in [
+        ("base64", ""),
+        ("base64 after one byte", " "),
+        ("base64 after two bytes", ": "),
+        ("base64 of a header", "Bearer "),
+    ] {
         let text = format!("{before}{text}");
         spellings.push((name, BASE64.encode(text.as_bytes())));
         spellings.push((name, BASE64URL_NOPAD.encode(text.as_bytes())));
@@ -33,7 +38,8 @@ pub fn all(text: &str) -> Vec<(&'static str, String)> {
 
 /// Pieces of text that give a secret away wherever they stand: of base64 only what the secret alone decides.
 pub fn traces(secret: &str) -> Vec<String> {
-    let mut traces: Vec<String> = all(secret).into_iter().filter(|(name, _)| !name.starts_with("base64")).map(|(_, text)| text).collect();
+    let mut traces: Vec<String> =
+        all(secret).into_iter().filter(|(name, _)| !name.starts_with("base64")).map(|(_, text)| text).collect();
     for encoding in [BASE64_NOPAD, BASE64URL_NOPAD] {
         for before in 0..3 {
             let text = format!("{}{secret}", &"   "[..before]);
@@ -50,7 +56,8 @@ pub fn traces(secret: &str) -> Vec<String> {
 pub fn found(bytes: &[u8], secrets: &[(&str, &str)]) -> Option<String> {
     let all: Vec<(&str, String)> =
         secrets.iter().flat_map(|(name, secret)| traces(secret).into_iter().map(move |trace| (*name, trace))).collect();
-    let search = AhoCorasick::new(all.iter().map(|(_, trace)| trace)).unwrap();
+    let search =
+        AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(all.iter().map(|(_, trace)| trace)).unwrap();
     let hit = search.find(bytes)?;
     let (name, trace) = &all[hit.pattern().as_usize()];
     let around = &bytes[hit.start().saturating_sub(160)..bytes.len().min(hit.end() + 80)];

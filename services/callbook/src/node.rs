@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Identity, Server, ServerTlsConfig};
 
-use crate::rpc::Observe;
+use crate::rpc::{Observe, describe_metrics};
 
 /// The version that answers and the `User-Agent` name.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -180,6 +180,7 @@ impl Node {
     ) -> Result<()> {
         let shared = Shared::open(settings, keys, clock, &mut self.followers, &self.last).await?;
         self.directory = Some(shared.directory.clone());
+        describe_metrics();
         let health = tonic_health::server::health_reporter();
         let mut server = Server::builder()
             .http2_keepalive_interval(Some(Duration::from_secs(20)))

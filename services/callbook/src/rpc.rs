@@ -5,8 +5,19 @@ use std::time::Instant;
 
 use callbook_runtime::telemetry::{extract_context, trace_id};
 use http::{Request, Response};
+use metrics::{Unit, describe_counter, describe_histogram};
 use tower::{Layer, Service};
 use tracing::Instrument as _;
+
+/// Says what is counted, and in which unit.
+pub fn describe_metrics() {
+    describe_counter!("rpcs_total", Unit::Count, "Rpcs by method and gRPC status.");
+    describe_histogram!("rpc_seconds", Unit::Seconds, "Time to the head of the answer by method.");
+    describe_counter!("invocations_total", Unit::Count, "Invocations that ran, by type of row and outcome.");
+    describe_histogram!("invocation_run_seconds", Unit::Seconds, "Time in the runner by type of row.");
+    describe_histogram!("commit_seconds", Unit::Seconds, "Time of one grouped transaction by kind.");
+    describe_histogram!("commit_group_calls", Unit::Count, "Calls in one grouped transaction by kind.");
+}
 
 /// Puts [`Observed`] around the services of a server.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,6 @@ use callbook_domain::contract::{self, Rendered};
 use callbook_domain::fault::{Fault, Reason, Result};
 
 use crate::App;
-use crate::error::unknown_key;
 
 /// How a contract is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +47,7 @@ pub(crate) async fn render(app: &App, caller: &Caller, key: &str, format: Format
     app.callers.require_catalogue(caller)?;
     let look = app.look().await?;
     let entry = look.snapshot.get(key).filter(|entry| entry.row.definition.enabled && caller.sees(entry.key()));
-    let entry = entry.ok_or_else(|| unknown_key(&look.snapshot, caller, key))?;
+    let entry = entry.ok_or_else(|| look.snapshot.unknown_key(caller, key))?;
     let (row, compiled) = (&entry.row, entry.compiled.as_ref().map_err(Clone::clone)?);
     let rendered = Rendered { row, compiled, caller };
     let content = match format {

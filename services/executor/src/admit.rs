@@ -39,7 +39,7 @@ fn against(app: &App, caller: &Caller, request: &Request, snapshot: &Snapshot) -
     // asked before whether the row exists, so that a refusal says nothing about it
     let key = Key::parse(&request.key).ok();
     if key.as_ref().is_none_or(|key| !caller.may(May::Invoke, Some(key))) && *caller != Caller::Owner {
-        return caller.require(May::Invoke, key.as_ref()).and(Err(unknown(snapshot, caller, &request.key)));
+        return caller.require(May::Invoke, key.as_ref()).and(Err(snapshot.unknown_key(caller, &request.key)));
     }
     let (entry, compiled) = callable(snapshot, caller, &request.key)?;
     if entry.row.risk == Risk::High && *caller != Caller::Owner {
@@ -68,7 +68,7 @@ pub fn callable<'a>(snapshot: &'a Snapshot, caller: &Caller, key: &str) -> Resul
     let entry = snapshot
         .get(key)
         .filter(|entry| entry.row.definition.enabled && caller.sees(entry.key()))
-        .ok_or_else(|| unknown(snapshot, caller, key))?;
+        .ok_or_else(|| snapshot.unknown_key(caller, key))?;
     let compiled = entry.compiled.as_ref().map_err(Clone::clone)?;
     match &compiled.plan {
         Plan::Http(_) | Plan::Fn(_) => Ok((entry.clone(), compiled)),
@@ -80,15 +80,4 @@ fn no_runner(entry: &Entry) -> Fault {
     let definition = &entry.row.definition;
     let kind = if definition.is_prompt_block() { "prompt_block" } else { definition.row_type.as_str() };
     Fault::new(Reason::RunnerNotAvailable, format!("this build has no runner for rows of type `{kind}`")).detail(kind)
-}
-
-/// The answer for a key that no visible row has, with the keys that may have been meant.
-pub fn unknown(snapshot: &Snapshot, caller: &Caller, attempted: &str) -> Fault {
-    let near = snapshot.similar(attempted, |entry| entry.is_planner_visible() && caller.sees(entry.key()));
-    let near: Vec<String> = near.iter().map(Key::to_string).collect();
-    let shown: String = attempted.chars().take(128).collect();
-    Fault::new(Reason::UnknownKey, "no row of this key")
-        .with("attempted", shown)
-        .with("did_you_mean", serde_json::json!(near).to_string())
-        .fix("use a key of did_you_mean, or ask for the capability in plain words")
 }

@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use callbook_domain::event::{Body, EventKind, Sealed};
 use callbook_domain::fault::Result;
@@ -30,7 +30,9 @@ pub async fn run_to_the_end(
     deadline: Deadline,
     reply: oneshot::Sender<Result<Answer>>,
 ) {
+    let began = Instant::now();
     let ran = bounded(&app, &call, deadline).await;
+    count(&candidate, &ran, began.elapsed());
     let ran = app.redacted(ran);
     let finished = finished(&app, &call, &candidate, &ran);
     let stored = match candidate.mode {
@@ -42,6 +44,12 @@ pub async fn run_to_the_end(
         false => Err(not_stored(candidate.id)),
     };
     let _ = reply.send(answer); // the caller may have gone
+}
+
+fn count(candidate: &Candidate, ran: &Ran, took: Duration) {
+    let outcome = if ran.outcome.is_ok() { "ok" } else { "failed" };
+    metrics::counter!("invocations_total", "type" => candidate.row_type, "outcome" => outcome).increment(1);
+    metrics::histogram!("invocation_run_seconds", "type" => candidate.row_type).record(took.as_secs_f64());
 }
 
 /// A runner ends in time, and a runner that panics is a failed outcome like another.
@@ -62,7 +70,8 @@ async fn bounded(app: &Arc<App>, call: &Call, deadline: Deadline) -> Ran {
         Ok(Err(_)) => Ran::local(Outcome::Failed(Failure::new("internal", "the runner stopped"))),
         Err(_) => {
             let failure = Failure::new("timeout", format!("no result within {} ms", limit.as_millis()));
-            Ran::local(Outcome::Failed(failure.retryable()))
+            let reads = call.entry.row.effect == Effect::Read;
+            Ran::local(Outcome::Failed(if reads { failure.retryable() } else { failure }))
         }
     }
 }

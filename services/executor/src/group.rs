@@ -41,7 +41,7 @@ where
     R: Send + 'static,
 {
     /// Starts the lanes. `work` takes a group and gives one answer for each member, in order.
-    pub fn start<W, F>(work: W) -> Self
+    pub fn start<W, F>(kind: &'static str, work: W) -> Self
     where
         W: Fn(Arc<[T]>) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = sqlx::Result<Vec<R>>> + Send + 'static,
@@ -49,7 +49,7 @@ where
         let (queue, waiting) = mpsc::channel(QUEUE);
         let waiting = Arc::new(Mutex::new(waiting));
         for _ in 0..LANES {
-            tokio::spawn(lane(waiting.clone(), work.clone()));
+            tokio::spawn(lane(kind, waiting.clone(), work.clone()));
         }
         Grouped { queue }
     }
@@ -68,7 +68,7 @@ where
     }
 }
 
-async fn lane<T, R, W, F>(waiting: Waiting<T, R>, work: W)
+async fn lane<T, R, W, F>(kind: &'static str, waiting: Waiting<T, R>, work: W)
 where
     T: Clone + Send + Sync + 'static,
     R: Send + 'static,
@@ -80,7 +80,10 @@ where
         if waiting.lock().await.recv_many(&mut group, GROUP).await == 0 {
             return;
         }
+        metrics::histogram!("commit_group_calls", "kind" => kind).record(group.len() as f64);
+        let began = std::time::Instant::now();
         settle(group, &work).await;
+        metrics::histogram!("commit_seconds", "kind" => kind).record(began.elapsed().as_secs_f64());
     }
 }
 
@@ -124,7 +127,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_bad_member_does_not_fail_its_neighbours() {
-        let doubled = Arc::new(Grouped::start(|group: Arc<[u32]>| async move {
+        let doubled = Arc::new(Grouped::start("test", |group: Arc<[u32]>| async move {
             tokio::task::yield_now().await;
             match group.contains(&13) {
                 true => Err(sqlx::Error::RowNotFound),

@@ -132,14 +132,7 @@ fn mode(app: &App, call: &Call, request: &Request) -> Mode {
     if reads { Mode::Read } else { Mode::Durable }
 }
 
-fn candidate(
-    app: &App,
-    caller: &Caller,
-    request: &Request,
-    call: &Call,
-    id: InvocationId,
-    mode: Mode,
-) -> Candidate {
+fn candidate(app: &App, caller: &Caller, request: &Request, call: &Call, id: InvocationId, mode: Mode) -> Candidate {
     let (now, row) = (app.clock.now(), &call.entry.row);
     let input = Sealed::new(sent_json(&request.sent).into_bytes());
     let lease = request.deadline.left() + LEASE_AFTER_DEADLINE;

@@ -178,7 +178,11 @@ impl App {
         let redactor = self.redactor(&ran);
         let clean = |bytes: Vec<u8>| redactor.redact(&bytes).into_owned();
         let output = |output: Output| Output {
-            bytes: if output.truncated { redactor.redact_head(&output.bytes).into_owned() } else { clean(output.bytes) },
+            bytes: if output.truncated {
+                redactor.redact_head(&output.bytes).into_owned()
+            } else {
+                clean(output.bytes)
+            },
             // an upstream that hides a secret here gets no type at all
             media_type: if redactor.finds_in_any_case(&output.media_type) { String::new() } else { output.media_type },
             ..output

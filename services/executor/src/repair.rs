@@ -22,6 +22,7 @@ use crate::store::receipt;
 /// # Errors
 /// `unknown_invocation` where the caller has no right to the source's receipt, else as [`invoke`].
 pub async fn repair(app: &Arc<App>, caller: &Caller, source: &str, request: Request) -> Result<Answer> {
+    caller.require_credential()?;
     let source = InvocationId::require(source)?;
     let record = entitled(app, caller, source).await?;
     let key = if request.key.is_empty() { record.key } else { request.key };
@@ -33,6 +34,7 @@ pub async fn repair(app: &Arc<App>, caller: &Caller, source: &str, request: Requ
 /// # Errors
 /// `unknown_invocation`; `erased` where the source's arguments are gone; else as [`invoke`].
 pub async fn replay(app: &Arc<App>, caller: &Caller, source: &str, request: Request) -> Result<Answer> {
+    caller.require_credential()?;
     let source = InvocationId::require(source)?;
     let record = entitled(app, caller, source).await?;
     let payload = receipt::payload(app.directory.pool(), source.0).await.map_err(fault)?;

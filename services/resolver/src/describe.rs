@@ -92,7 +92,7 @@ impl Subject {
                 let is_in = |entry: &Entry| entry.key().is_under(namespace) && caller.sees(entry.key());
                 let rows = snapshot.rows().iter().filter(|entry| answers(entry) && is_in(entry));
                 let rows: Vec<Arc<Entry>> = rows.cloned().collect();
-                if rows.is_empty() { Err(unknown(snapshot, caller, namespace)) } else { Ok(rows) }
+                if rows.is_empty() { Err(snapshot.unknown_key(caller, namespace)) } else { Ok(rows) }
             }
         }
     }
@@ -129,7 +129,7 @@ fn row(snapshot: &Snapshot, caller: &Caller, key: &str) -> Result<Arc<Entry>> {
     let entry = snapshot
         .get(key)
         .filter(|entry| entry.row.definition.enabled && caller.sees(entry.key()))
-        .ok_or_else(|| unknown(snapshot, caller, key))?;
+        .ok_or_else(|| snapshot.unknown_key(caller, key))?;
     let compiled = entry.compiled.as_ref().map_err(Clone::clone)?;
     match &compiled.plan {
         Plan::Http(_) | Plan::Fn(_) | Plan::Flow(_) | Plan::Agent(_) => Ok(entry.clone()),
@@ -138,16 +138,6 @@ fn row(snapshot: &Snapshot, caller: &Caller, key: &str) -> Result<Arc<Entry>> {
             Err(Fault::new(Reason::InvalidRequest, message).with("field", "key"))
         }
     }
-}
-
-fn unknown(snapshot: &Snapshot, caller: &Caller, attempted: &str) -> Fault {
-    let near = snapshot.similar(attempted, |entry| entry.row.definition.enabled && caller.sees(entry.key()));
-    let near: Vec<&str> = near.iter().map(Key::as_str).collect();
-    let shown: String = attempted.chars().take(128).collect();
-    Fault::new(Reason::UnknownKey, "no row of this key, or none under this namespace")
-        .with("attempted", shown)
-        .with("did_you_mean", json!(near).to_string())
-        .fix("use a key of did_you_mean, or ask for the capability in plain words")
 }
 
 /// The row's schema, or that of the strings which stand for its positions. A third party's words in it hold nothing

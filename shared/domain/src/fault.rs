@@ -130,6 +130,62 @@ reasons! {
     ShuttingDown = "shutting_down", Unavailable;
     /// Our mistake; the log has the cause under the trace id.
     Internal = "internal", Internal;
+    /// A link of the token over 8 KiB.
+    TokenTooLarge = "token_too_large", Unauthenticated;
+    /// A token of more than four links.
+    ChainTooLong = "chain_too_long", Unauthenticated;
+    /// A link that is not three parts of strict base64url with a JSON object as header.
+    TokenMalformed = "token_malformed", Unauthenticated;
+    /// A link whose header names another algorithm than `EdDSA`.
+    AlgNotAllowed = "alg_not_allowed", Unauthenticated;
+    /// A link of another type than `cap+jwt`.
+    TypWrong = "typ_wrong", Unauthenticated;
+    /// A header with a member that it must not have.
+    HeaderParamRefused = "header_param_refused", Unauthenticated;
+    /// A `kid` that names no key of the issuer.
+    KidUnknown = "kid_unknown", Unauthenticated;
+    /// A signature that its key does not confirm, or a link that no key can confirm.
+    BadSignature = "bad_signature", Unauthenticated;
+    /// A claim that is missing, of the wrong form or against the rules; metadata `claim` names it.
+    ClaimsInvalid = "claims_invalid", Unauthenticated;
+    /// A claim or constraint that this build does not know; metadata `claim` names it.
+    ClaimsUnknown = "claims_unknown", Unauthenticated;
+    /// A link that is not the child of the one before it.
+    ChainBroken = "chain_broken", Unauthenticated;
+    /// A child that may more than its parent; the detail is the field.
+    Widened = "widened", Forbidden;
+    /// A token that is issued later than now.
+    IatInFuture = "iat_in_future", Unauthenticated;
+    /// A token that lives longer than the operator allows.
+    TtlTooLong = "ttl_too_long", Unauthenticated;
+    /// A token whose time is over.
+    Expired = "expired", Unauthenticated;
+    /// A token for other executors; the detail is whom it is for.
+    AudienceBound = "audience_bound", Forbidden;
+    /// A token that its holder must prove to hold, without a proof.
+    PopRequired = "pop_required", Unauthenticated;
+    /// A proof of possession that is not for this token, call and moment.
+    PopInvalid = "pop_invalid", Unauthenticated;
+    /// The token, or something that it comes from, is revoked; the detail is what.
+    Revoked = "revoked", Forbidden;
+    /// The token does not cover this key, whether or not such a row exists.
+    ScopeMismatch = "scope_mismatch", Forbidden;
+    /// The row is not the one that the token is pinned to; the detail is `<pinned>!=<current>`.
+    ContractChanged = "contract_changed", Precondition;
+    /// A row of higher risk than the token allows; the detail is `low<row:high`.
+    RiskCeiling = "risk_ceiling", Forbidden;
+    /// A row of graver effect than the token allows; the detail is such as `read<row:write`.
+    EffectCeiling = "effect_ceiling", Forbidden;
+    /// Other arguments than the ones that the token is fixed to; the detail is `fixed_body_only`.
+    BodyNotAllowed = "body_not_allowed", Forbidden;
+    /// More bytes than the token allows; the detail is `<bytes>><most>`.
+    PayloadCeiling = "payload_ceiling", Invalid;
+    /// The token, or one that it comes from, was used as often as it may be.
+    TokenExhausted = "token_exhausted", Exhausted;
+    /// A rule of the watcher or a person refused the call; the detail is the reason.
+    Denied = "denied", Forbidden;
+    /// An argument that has no canonical form, such as a number that a double does not hold.
+    ArgsNotCanonical = "args_not_canonical", Invalid;
 }
 
 /// One failure. Cheap to move: the parts live in a box.

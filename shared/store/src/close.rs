@@ -43,7 +43,7 @@ pub(crate) struct Closure {
     pub facts: BTreeMap<String, Facts>,
     /// Keys of edited rows that reach themselves.
     pub cycles: Vec<String>,
-    /// `(row, step, step's pool)` where a step runs in another pool than its flow.
+    /// `(row, step, step's pool)` where a step of an edited flow runs in another pool than its flow.
     pub pool_mismatches: Vec<(String, String, String)>,
     /// Warnings by row: `unknown_step:<KEY>`, `unknown_include:<KEY>`.
     pub warnings: BTreeMap<String, Vec<String>>,
@@ -202,7 +202,10 @@ fn notice(node: &Node, reach: &Reach, leaf: Option<&Leaf>, closure: &mut Closure
     match (reach.kind, leaf) {
         (ReachKind::Step, None) => warn(closure, row, format!("unknown_step:{}", reach.key)),
         (ReachKind::Include, None) => warn(closure, row, format!("unknown_include:{}", reach.key)),
-        (ReachKind::Step, Some(leaf)) if leaf.pool != "default" && leaf.pool != node.definition.pool() => {
+        // a flow that this write does not edit is not this write's to refuse
+        (ReachKind::Step, Some(leaf))
+            if node.edited && leaf.pool != "default" && leaf.pool != node.definition.pool() =>
+        {
             closure.pool_mismatches.push((row.to_owned(), reach.key.to_string(), leaf.pool.clone()));
         }
         (ReachKind::Step | ReachKind::Include, Some(_)) => {}

@@ -13,7 +13,7 @@ use callbook_domain::fault::Fault;
 use callbook_domain::row::Row;
 use sqlx::PgPool;
 use sqlx::postgres::{PgListener, PgPoolOptions};
-use tokio::sync::{Mutex, Notify, watch};
+use tokio::sync::{Mutex, Notify, Semaphore, watch};
 
 use crate::fault::fault;
 use crate::feed;
@@ -24,6 +24,8 @@ pub const CHANNEL: &str = "callbook_directory";
 /// How often the feed is read when nobody wakes us.
 const POLL: Duration = Duration::from_millis(250);
 
+/// How many writes wait for the lock at a time, each with a connection.
+const WRITERS: usize = 4;
 /// How long a look at the database may take before it counts as one that failed: a server that is frozen is as good as
 /// none.
 const LOOK: Duration = Duration::from_secs(1);
@@ -43,6 +45,7 @@ pub struct Directory {
     stale: AtomicBool,
     wake: Notify,
     revisions: watch::Sender<i64>,
+    writers: Semaphore,
 }
 
 impl Directory {
@@ -61,6 +64,7 @@ impl Directory {
             stale: AtomicBool::new(false),
             wake: Notify::new(),
             revisions: watch::Sender::new(0),
+            writers: Semaphore::new(WRITERS),
         });
         directory.catch_up().await?;
         Ok(directory)
@@ -74,6 +78,11 @@ impl Directory {
     /// The database that stands behind it.
     pub fn pool(&self) -> &PgPool {
         &self.pool
+    }
+
+    /// The places of those who wait for the lock of a write.
+    pub(crate) fn writers(&self) -> &Semaphore {
+        &self.writers
     }
 
     /// What rows are compiled against.

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use callbook_domain::caller::Caller;
 use callbook_domain::compile::Compiled;
-use callbook_domain::fault::Fault;
-use callbook_domain::key::Key;
+use callbook_domain::fault::{Fault, Reason};
+use callbook_domain::key::{Key, MAX_KEY};
+use callbook_domain::nearest::nearest;
 use callbook_domain::row::Row;
 
 /// A row with its compiled form. A row that was written under other settings may no longer compile; it is listed and
@@ -128,13 +130,16 @@ impl Snapshot {
         ordered
     }
 
-    /// Keys like an unknown one, nearest first, at most six: those that contain it or are contained in it, then those
-    /// within three edits. Only rows that `visible` lets through.
-    pub fn similar(&self, attempted: &str, visible: impl Fn(&Entry) -> bool) -> Vec<Key> {
-        callbook_domain::nearest::nearest(
-            attempted,
-            self.ordered.iter().filter(|entry| visible(entry)).map(|entry| entry.key()),
-        )
+    /// The answer for a key that no row has, or none that this caller may see, with the keys that may have been meant.
+    pub fn unknown_key(&self, caller: &Caller, attempted: &str) -> Fault {
+        let visible = self.ordered.iter().filter(|entry| entry.is_planner_visible() && caller.sees(entry.key()));
+        let near: Vec<String> =
+            nearest(attempted, visible.map(|entry| entry.key())).iter().map(Key::to_string).collect();
+        let shown: String = attempted.chars().take(MAX_KEY).collect();
+        Fault::new(Reason::UnknownKey, "no row of this key")
+            .with("attempted", shown)
+            .with("did_you_mean", serde_json::json!(near).to_string())
+            .fix("use a key of did_you_mean, or ask for the capability in plain words")
     }
 }
 

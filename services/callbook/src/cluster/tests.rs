@@ -16,7 +16,7 @@ use super::*;
 /// A data directory, or nothing to test.
 fn home() -> Option<Temporary> {
     if let Err(sentence) = Programs::find(None, None) {
-        eprintln!("skipped: {sentence}");
+        let _ = std::io::Write::write_all(&mut std::io::stdout(), format!("\nskipped: {sentence}\n").as_bytes());
         return None;
     }
     Some(Temporary::create().unwrap())

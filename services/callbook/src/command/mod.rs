@@ -13,7 +13,9 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 
 use client::Connection;
-use client::{breaker, ask, contract, export, history, import, invoke, key, list, map, receipt, recommend, row, status};
+use client::{
+    ask, breaker, contract, export, history, import, invoke, key, list, map, receipt, recommend, row, status,
+};
 
 /// A book of everything that agents and platform teams can call.
 #[derive(Debug, Parser)]

@@ -5,8 +5,8 @@ use std::fmt;
 
 use bytes::Bytes;
 use encoding_rs::Encoding;
-use http::{HeaderMap, HeaderValue};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue};
 
 /// Header values are the upstream's; a receipt should not grow by them.
 const MAX_KEPT: usize = 32;
@@ -102,7 +102,9 @@ fn kept(headers: &HeaderMap) -> Vec<(String, String)> {
     // a value that is too long is left out whole: half a secret would not be found in it
     let is_short = |value: &HeaderValue| value.len() <= MAX_KEPT_VALUE;
     let pairs = headers.iter().filter(|(name, value)| is_kept(name.as_str()) && is_short(value)).take(MAX_KEPT);
-    pairs.map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())).collect()
+    pairs
+        .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        .collect()
 }
 
 fn coding(headers: &HeaderMap) -> Coding {

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::call::Ran;
 use crate::egress::{self, Answered, Egress, Failed, Limits, Outbound, Phase, Sent};
 
-/// Sends a request and reads its answer. `is_safe` says that a repetition changes nothing, so that a failure in doubt may
-/// be called retryable.
+/// Sends a request and reads its answer. `is_safe` says that a repetition changes nothing, so that a failure in doubt
+/// may be called retryable.
 pub async fn exchange(egress: &Egress, outbound: Outbound, limits: Limits, is_safe: bool) -> Ran {
     let request = Some(written(&outbound));
     let (outcome, response) = match egress::send(egress, outbound, limits).await {

@@ -129,12 +129,7 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Failure>
     }
 }
 
-fn credential(
-    app: &App,
-    call: &Call,
-    compiled: &Compiled,
-    url: &Url,
-) -> Result<(Applied, Option<Used>), Failure> {
+fn credential(app: &App, call: &Call, compiled: &Compiled, url: &Url) -> Result<(Applied, Option<Used>), Failure> {
     let names = compiled.auth.secret_names();
     if names.is_empty() {
         return Ok((apply(&compiled.auth, &[])?, None));

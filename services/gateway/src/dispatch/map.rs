@@ -85,6 +85,11 @@ pub(super) async fn map(app: &App, call: &Call, asked: Parameters) -> Answer {
     Ok(marked(answer, found.stale))
 }
 
+/// The name of a predicate as `counts` has it: what planners see is what the MCP projection shows.
+fn named((name, words): (String, String)) -> (String, String) {
+    (if name == "planner" { "mcp".to_owned() } else { name }, words)
+}
+
 impl Book {
     fn read(book: wire::BookMap) -> Self {
         let counts = book.counts.unwrap_or_default();
@@ -97,7 +102,7 @@ impl Book {
                 registry: counts.registry,
                 mcp: counts.planner,
             },
-            predicates: book.predicates.into_iter().collect(),
+            predicates: book.predicates.into_iter().map(named).collect(),
             shelves: book.shelves.into_iter().map(shelf).collect(),
         }
     }

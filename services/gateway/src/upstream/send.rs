@@ -27,8 +27,8 @@ impl Pool {
         answer.map_err(|status| fault_of_read(&status))
     }
 
-    /// Asks for something that may change the world: another process is asked only where no connection came about or the
-    /// service says that it is stopping, so that nothing can have been done.
+    /// Asks for something that may change the world: another process is asked only where the request never arrived or
+    /// the service says that it is stopping, so that nothing can have been done.
     pub(crate) async fn write<Q, A, F>(
         &self,
         call: &Call,
@@ -91,18 +91,32 @@ fn is_of_transport(status: &Status) -> bool {
 /// A service says `shutting_down` only before it has committed anything.
 fn nothing_was_done(status: &Status) -> bool {
     let stopping = || !is_of_transport(status) && from_status(status).reason() == Reason::ShuttingDown;
-    has_cause::<ConnectError>(status) || stopping()
+    never_arrived(status) || stopping()
+}
+
+/// No connection came about, or the service closed the one that there was in order, and has not looked at what came
+/// after the last request that it answers there (RFC 9113, 6.8 and 8.7).
+fn never_arrived(status: &Status) -> bool {
+    let not_taken = |error: &h2::Error| {
+        let closing = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
+        error.is_remote() && (closing || error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM))
+    };
+    has_cause::<ConnectError>(status) || cause::<h2::Error>(status).is_some_and(not_taken)
 }
 
 fn has_cause<E: Error + 'static>(status: &Status) -> bool {
+    cause::<E>(status).is_some()
+}
+
+fn cause<E: Error + 'static>(status: &Status) -> Option<&E> {
     let mut cause = status.source();
     while let Some(error) = cause {
-        if error.is::<E>() {
-            return true;
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
         }
         cause = error.source();
     }
-    false
+    None
 }
 
 /// The fault of a call that changes nothing: whatever happened to it, nothing ran.
@@ -123,7 +137,7 @@ pub(crate) fn fault_of_read(status: &Status) -> Fault {
 /// The fault of a call that may change the world. Where it may have been taken, nobody is told that nothing ran.
 pub(crate) fn fault_of_write(status: &Status) -> Fault {
     let fault = match (is_of_transport(status), passed_deadline(status)) {
-        (true, _) if has_cause::<ConnectError>(status) => return unreachable(),
+        (true, _) if never_arrived(status) => return unreachable(),
         (true, _) => unreachable(),
         (false, true) => Fault::new(Reason::DeadlineTooShort, "the deadline passed before there was an answer"),
         (false, false) => return from_status(status),

@@ -41,7 +41,7 @@ pub(super) fn of_property(description: &str) -> String {
 
 /// Whether a reader of the text does not see the character, or sees others moved by it: controls, line and paragraph
 /// separators, directional marks, zero-width characters, variation selectors, tags and other invisible fillers.
-pub(super) fn is_hidden(c: char) -> bool {
+pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'

@@ -8,6 +8,8 @@ mod name;
 mod schema;
 mod types;
 
+pub(crate) use comment::is_hidden;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

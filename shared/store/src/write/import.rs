@@ -12,12 +12,14 @@ use callbook_domain::lookalike::skeleton;
 use callbook_domain::row::{Definition, Provenance, Row};
 use serde_json::{Map, Value};
 use sqlx::PgConnection;
+use uuid::Uuid;
 
 use super::Writer;
 use super::batch::{self, Edit, Prepared};
 use super::row::stamp;
+use super::turn::Turn;
 use crate::fault::fault;
-use crate::{feed, lock, stage};
+use crate::{feed, stage};
 
 /// The largest import, in bytes.
 const MAX_IMPORT: usize = 64 * 1024 * 1024;
@@ -193,36 +195,35 @@ async fn attempt(
     locked: bool,
 ) -> Result<Option<Imported>> {
     if locked {
-        let mut transaction = writer.directory.pool().begin().await.map_err(fault)?;
-        lock::exclusive(&mut transaction).await.map_err(fault)?;
-        let base = feed::revision(&mut transaction).await.map_err(fault)?;
-        let (imported, prepared) = decide(writer, &mut transaction, lines, refused, options, base).await?;
+        let (mut turn, revision) = Turn::begin(writer).await?;
+        let (imported, prepared) = decide(writer, &mut turn, lines, refused, options, revision - 1).await?;
         let Some(prepared) = prepared else { return Ok(Some(imported)) };
-        super::row::finish(writer, transaction, &prepared.staged, &stamp(writer, base + 1)).await?;
+        super::row::finish(writer, turn, &prepared.staged, &stamp(writer, revision)).await?;
         return Ok(Some(imported));
     }
     let mut connection = writer.directory.pool().acquire().await.map_err(fault)?;
     let base = feed::revision(&mut connection).await.map_err(fault)?;
     let (imported, prepared) = decide(writer, &mut connection, lines, refused, options, base).await?;
     let Some(prepared) = prepared else { return Ok(Some(imported)) };
-    let done = merge(writer, &mut connection, &prepared, base).await?;
+    let batch = uuid_at(writer.clock.now());
+    stage::stage(&mut connection, batch, &writer.caller.actor(), &prepared.staged).await.map_err(fault)?;
+    // a connection that waits for another one could wait for ever
+    drop(connection);
+    let done = merge(writer, batch, base).await?;
     Ok(done.then_some(imported))
 }
 
-async fn merge(writer: &Writer, connection: &mut PgConnection, prepared: &Prepared, base: i64) -> Result<bool> {
-    let stamp = stamp(writer, base + 1);
-    let batch = uuid_at(stamp.at);
-    stage::stage(connection, batch, &writer.caller.actor(), &prepared.staged).await.map_err(fault)?;
-    let mut transaction = writer.directory.pool().begin().await.map_err(fault)?;
-    lock::exclusive(&mut transaction).await.map_err(fault)?;
-    if feed::revision(&mut transaction).await.map_err(fault)? != base {
-        transaction.rollback().await.map_err(fault)?;
-        stage::discard(connection, batch).await.map_err(fault)?;
+/// Merges what was staged, unless another write came since.
+async fn merge(writer: &Writer, batch: Uuid, base: i64) -> Result<bool> {
+    let (mut turn, revision) = Turn::begin(writer).await?;
+    if revision != base + 1 {
+        stage::discard(&mut turn, batch).await.map_err(fault)?;
+        turn.commit().await?;
         return Ok(false);
     }
-    stage::merge(&mut transaction, batch, stamp.revision, stamp.at).await.map_err(fault)?;
-    transaction.commit().await.map_err(fault)?;
-    let _ = writer.directory.at_least(stamp.revision).await;
+    stage::merge(&mut turn, batch, revision, writer.clock.now()).await.map_err(fault)?;
+    turn.commit().await?;
+    let _ = writer.directory.at_least(revision).await;
     Ok(true)
 }
 

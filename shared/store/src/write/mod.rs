@@ -8,6 +8,7 @@ mod import;
 mod recommend;
 mod restore;
 mod row;
+mod turn;
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use crate::directory::Directory;
 pub use import::{Import, ImportMode, Imported, OnConflict, RefusedLine, import};
 pub use recommend::{list_recommended, recommend, unrecommend};
 pub use restore::restore;
-pub use row::{check, create, delete, patch, replace};
+pub use row::{check, create, delete, patch, put, replace};
 
 /// Who writes, when, and into which book.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use callbook_domain::key::Key;
 use callbook_domain::row::timestamp;
 use sqlx::PgConnection;
 
-use super::row::begin;
+use super::turn::Turn;
 use super::{Deleted, Writer};
 use crate::fault::fault;
 use crate::snapshot::Recommended;
@@ -32,9 +32,9 @@ pub async fn recommend(writer: &Writer, pattern: &str, key: &Key, demote: bool, 
         return Err(Fault::new(Reason::InvalidRequest, "a pattern is 1 to 400 bytes of text, a reason at most 1000")
             .with("field", "pattern"));
     }
-    let (mut transaction, revision) = begin(writer).await?;
+    let (mut turn, revision) = Turn::begin(writer).await?;
     if writer.directory.snapshot().get(key.as_str()).is_none()
-        && super::batch::load(&mut transaction, key.as_str()).await.map_err(fault)?.is_none()
+        && super::batch::load(&mut turn, key.as_str()).await.map_err(fault)?.is_none()
     {
         return Err(Fault::new(Reason::UnknownKey, "no row of this key").with("attempted", key.as_str()));
     }
@@ -51,11 +51,11 @@ pub async fn recommend(writer: &Writer, pattern: &str, key: &Key, demote: bool, 
         writer.caller.actor(),
         now
     )
-    .execute(&mut *transaction)
+    .execute(&mut *turn)
     .await
     .map_err(fault)?;
-    record(writer, &mut transaction, revision, key, if demote { "demote" } else { "recommend" }).await?;
-    transaction.commit().await.map_err(fault)?;
+    record(writer, &mut turn, revision, key, if demote { "demote" } else { "recommend" }).await?;
+    turn.commit().await?;
     let _ = writer.directory.at_least(revision).await;
     Ok(revision)
 }
@@ -63,17 +63,17 @@ pub async fn recommend(writer: &Writer, pattern: &str, key: &Key, demote: bool, 
 /// Takes a standing answer back.
 pub async fn unrecommend(writer: &Writer, pattern: &str, key: &Key) -> Result<Deleted> {
     writer.caller.require(May::Edit, Some(key))?;
-    let (mut transaction, revision) = begin(writer).await?;
+    let (mut turn, revision) = Turn::begin(writer).await?;
     let removed = sqlx::query!("delete from recommended where pattern = $1 and key = $2", pattern.trim(), key.as_str())
-        .execute(&mut *transaction)
+        .execute(&mut *turn)
         .await
         .map_err(fault)?
         .rows_affected();
     if removed == 0 {
         return Ok(Deleted { deleted: false, revision: None });
     }
-    record(writer, &mut transaction, revision, key, "unrecommend").await?;
-    transaction.commit().await.map_err(fault)?;
+    record(writer, &mut turn, revision, key, "unrecommend").await?;
+    turn.commit().await?;
     let _ = writer.directory.at_least(revision).await;
     Ok(Deleted { deleted: true, revision: Some(revision) })
 }

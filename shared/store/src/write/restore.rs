@@ -5,7 +5,7 @@ use callbook_domain::fault::{Fault, Reason, Result};
 use callbook_domain::key::Key;
 use serde_json::{Map, Value};
 
-use super::row::{not_found, replace_as};
+use super::row::{Place, not_found, place};
 use super::{Options, Writer, Written};
 use crate::fault::fault;
 
@@ -31,5 +31,5 @@ pub async fn restore(writer: &Writer, key: &Key, version: i64, options: Options)
     drop(connection);
     let fields: Map<String, Value> =
         serde_json::from_str(&text).map_err(|_| Fault::new(Reason::Internal, "the stored version cannot be read"))?;
-    replace_as(writer, "restore", key, &fields, options).await
+    place(writer, Place::Restore, key, &fields, options).await
 }

@@ -8,12 +8,11 @@ use callbook_domain::invocation::uuid_at;
 use callbook_domain::key::Key;
 use callbook_domain::row::{Definition, Merged, Row};
 use serde_json::{Map, Value};
-use sqlx::{PgConnection, Postgres, Transaction};
 
 use super::batch::{self, Edit, Stamp};
+use super::turn::Turn;
 use super::{Deleted, Options, Writer, Written};
 use crate::fault::fault;
-use crate::{feed, lock};
 
 /// What the caller asked for, read and allowed.
 struct Asked {
@@ -36,27 +35,58 @@ pub async fn create(writer: &Writer, fields: &Map<String, Value>, options: Optio
     writer.caller.require(May::Edit, Some(&key))?;
     let mut checked = hygiene::check(&definition, writer.directory.rules());
     checked.forgive("keyless_missing_examples");
-    let (mut transaction, revision) = begin(writer).await?;
-    if batch::load(&mut transaction, key.as_str()).await.map_err(fault)?.is_some() {
+    let (mut turn, revision) = Turn::begin(writer).await?;
+    if batch::load(&mut turn, key.as_str()).await.map_err(fault)?.is_some() {
         return Err(Fault::new(Reason::AlreadyExists, format!("a row `{key}` exists"))
             .fix("replace it with PUT or change it with PATCH"));
     }
     let asked = Asked { key, action: "create", options, ignored, fields: Vec::new() };
-    commit(writer, transaction, revision, asked, None, definition, checked).await
+    commit(writer, turn, revision, asked, None, definition, checked).await
 }
 
-/// Puts a row in the place of the one that exists, or adds it. Columns that are not named take their defaults.
+/// Puts a row in the place of the one that exists. Columns that are not named take their defaults.
 ///
 /// # Errors
-/// As [`create`] but for `already_exists`, and `version_mismatch`.
+/// As [`create`] but for `already_exists`, `not found` and `version_mismatch`.
 pub async fn replace(writer: &Writer, key: &Key, fields: &Map<String, Value>, options: Options) -> Result<Written> {
-    replace_as(writer, "replace", key, fields, options).await
+    place(writer, Place::Replace, key, fields, options).await
 }
 
-/// A replacement under the name that the history gives it.
-pub(super) async fn replace_as(
+/// Adds the row, or puts it in the place of the one that exists.
+///
+/// # Errors
+/// As [`replace`] but for `not found`.
+pub async fn put(writer: &Writer, key: &Key, fields: &Map<String, Value>, options: Options) -> Result<Written> {
+    place(writer, Place::Put, key, fields, options).await
+}
+
+/// A whole row, and what it stands for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    /// It takes the place of one that is there.
+    Replace,
+    /// It takes the place of one, or is new.
+    Put,
+    /// It was there before.
+    Restore,
+}
+
+impl Place {
+    /// What the history calls it.
+    fn action(self, before: Option<&Row>) -> Result<&'static str> {
+        match (self, before) {
+            (Place::Replace, None) => Err(not_found()),
+            (Place::Replace | Place::Put, Some(_)) => Ok("replace"),
+            (Place::Put, None) => Ok("create"),
+            (Place::Restore, _) => Ok("restore"),
+        }
+    }
+}
+
+/// Writes a whole row at its key.
+pub(super) async fn place(
     writer: &Writer,
-    action: &'static str,
+    place: Place,
     key: &Key,
     fields: &Map<String, Value>,
     options: Options,
@@ -73,11 +103,12 @@ pub(super) async fn replace_as(
     }
     let (definition, ignored) = Definition::from_json(&fields)?;
     let checked = hygiene::check(&definition, writer.directory.rules());
-    let (mut transaction, revision) = begin(writer).await?;
-    let before = batch::load(&mut transaction, key.as_str()).await.map_err(fault)?;
+    let (mut turn, revision) = Turn::begin(writer).await?;
+    let before = batch::load(&mut turn, key.as_str()).await.map_err(fault)?;
     check_version(before.as_ref(), options)?;
+    let action = place.action(before.as_ref())?;
     let asked = Asked { key: key.clone(), action, options, ignored, fields: Vec::new() };
-    commit(writer, transaction, revision, asked, before, definition, checked).await
+    commit(writer, turn, revision, asked, before, definition, checked).await
 }
 
 /// Changes the named columns of a row.
@@ -93,14 +124,14 @@ pub async fn patch(writer: &Writer, key: &Key, fields: &Map<String, Value>, opti
     drop(connection);
     check_version(Some(&seen), options)?;
     let (mut merged, mut checked) = merged(writer, &seen, fields)?;
-    let (mut transaction, revision) = begin(writer).await?;
-    let before = batch::load(&mut transaction, key.as_str()).await.map_err(fault)?.ok_or_else(not_found)?;
+    let (mut turn, revision) = Turn::begin(writer).await?;
+    let before = batch::load(&mut turn, key.as_str()).await.map_err(fault)?.ok_or_else(not_found)?;
     if before.version != seen.version {
         check_version(Some(&before), options)?;
         (merged, checked) = self::merged(writer, &before, fields)?;
     }
     let asked = Asked { key: key.clone(), action: "patch", options, ignored: merged.ignored, fields: merged.touched };
-    commit(writer, transaction, revision, asked, Some(before), merged.definition, checked).await
+    commit(writer, turn, revision, asked, Some(before), merged.definition, checked).await
 }
 
 /// The row with the change, and what is wrong with it that was not wrong before.
@@ -122,16 +153,16 @@ fn merged(writer: &Writer, before: &Row, fields: &Map<String, Value>) -> Result<
 /// `unauthorized`, `forbidden`, `version_mismatch`. A key that no row has is no error.
 pub async fn delete(writer: &Writer, key: &Key, options: Options) -> Result<Deleted> {
     writer.caller.require(May::Edit, Some(key))?;
-    let (mut transaction, revision) = begin(writer).await?;
-    let before = batch::load(&mut transaction, key.as_str()).await.map_err(fault)?;
+    let (mut turn, revision) = Turn::begin(writer).await?;
+    let before = batch::load(&mut turn, key.as_str()).await.map_err(fault)?;
     if options.if_match.is_some() {
         check_version(before.as_ref(), options)?;
     }
     let Some(before) = before else { return Ok(Deleted { deleted: false, revision: None }) };
     let stamp = stamp(writer, revision);
     let edit = Edit { key: key.clone(), action: "delete", before: Some(before), after: None, last_version: 0 };
-    let prepared = batch::prepare(&mut transaction, vec![edit], &stamp).await.map_err(fault)?;
-    finish(writer, transaction, &prepared.staged, &stamp).await?;
+    let prepared = batch::prepare(&mut turn, vec![edit], &stamp).await.map_err(fault)?;
+    finish(writer, turn, &prepared.staged, &stamp).await?;
     Ok(Deleted { deleted: true, revision: Some(revision) })
 }
 
@@ -142,14 +173,6 @@ pub fn check(writer: &Writer, definition: &Definition) -> Checked {
 
 pub(super) fn not_found() -> Fault {
     Fault::new(Reason::NotFound, "no row of this key")
-}
-
-/// Opens the transaction, takes the lock and names the next revision.
-pub(super) async fn begin(writer: &Writer) -> Result<(Transaction<'static, Postgres>, i64)> {
-    let mut transaction = writer.directory.pool().begin().await.map_err(fault)?;
-    lock::exclusive(&mut transaction).await.map_err(fault)?;
-    let revision = feed::revision(&mut transaction).await.map_err(fault)? + 1;
-    Ok((transaction, revision))
 }
 
 pub(super) fn stamp(writer: &Writer, revision: i64) -> Stamp<'_> {
@@ -170,7 +193,7 @@ pub(super) fn check_version(before: Option<&Row>, options: Options) -> Result<()
 
 async fn commit(
     writer: &Writer,
-    mut transaction: Transaction<'static, Postgres>,
+    mut turn: Turn<'_>,
     revision: i64,
     asked: Asked,
     before: Option<Row>,
@@ -185,21 +208,20 @@ async fn commit(
     let compiled: Compiled = compiled.expect("a row without violations is compiled");
     batch::check_gates(&writer.caller, before.as_ref(), &definition, &compiled)?;
     if before.is_none() {
-        batch::check_neighbours(&mut transaction, &key, asked.options.allow_lookalike).await?;
+        batch::check_neighbours(&mut turn, &key, asked.options.allow_lookalike).await?;
     }
     let stamp = stamp(writer, revision);
     let keys = [key.to_string()];
-    let last_version =
-        batch::last_versions(&mut transaction, &keys).await.map_err(fault)?.remove(&keys[0]).unwrap_or(0);
+    let last_version = batch::last_versions(&mut turn, &keys).await.map_err(fault)?.remove(&keys[0]).unwrap_or(0);
     let edit =
         Edit { key: key.clone(), action: asked.action, before, after: Some((definition, compiled)), last_version };
-    let prepared = batch::prepare(&mut transaction, vec![edit], &stamp).await.map_err(fault)?;
+    let prepared = batch::prepare(&mut turn, vec![edit], &stamp).await.map_err(fault)?;
     if let Some(violation) = prepared.violations.get(key.as_str()) {
         return Err(violation.fault(&key));
     }
     warnings.extend(prepared.warnings.get(key.as_str()).into_iter().flatten().cloned());
     let version = prepared.staged.iter().find(|staged| staged.row.definition.key == key).map_or(1, |s| s.row.version);
-    finish(writer, transaction, &prepared.staged, &stamp).await?;
+    finish(writer, turn, &prepared.staged, &stamp).await?;
     Ok(Written {
         key,
         updated_at: stamp.at,
@@ -214,13 +236,12 @@ async fn commit(
 /// Merges, commits, and takes the revision into this process's own snapshot.
 pub(super) async fn finish(
     writer: &Writer,
-    mut transaction: Transaction<'static, Postgres>,
+    mut turn: Turn<'_>,
     staged: &[crate::stage::Staged],
     stamp: &Stamp<'_>,
 ) -> Result<()> {
-    let connection: &mut PgConnection = &mut transaction;
-    batch::apply(connection, uuid_at(stamp.at), staged, stamp).await.map_err(fault)?;
-    transaction.commit().await.map_err(fault)?;
+    batch::apply(&mut turn, uuid_at(stamp.at), staged, stamp).await.map_err(fault)?;
+    turn.commit().await?;
     // The write is done; if the look at it fails now, the next one brings it.
     let _ = writer.directory.at_least(stamp.revision).await;
     Ok(())

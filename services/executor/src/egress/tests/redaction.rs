@@ -153,7 +153,8 @@ fn of_a_text_that_was_cut_the_beginning_of_a_secret_goes_too() {
             let left = redactor.redact_head(head.as_bytes()).into_owned();
             let left = String::from_utf8(left).unwrap();
             let kept = left.strip_prefix("some words ").unwrap();
-            let kept = kept.trim_end_matches('=').strip_suffix("[redacted:TOKEN]").map_or((kept, 24), |before| (before, 2));
+            let kept =
+                kept.trim_end_matches('=').strip_suffix("[redacted:TOKEN]").map_or((kept, 24), |before| (before, 2));
             assert!(kept.0.len() < kept.1 && text.starts_with(kept.0), "{head} became {left}");
         }
     }

@@ -20,7 +20,7 @@ fn vectors() -> Option<Value> {
     match std::fs::read_to_string(shared.join("vectors/ssrf.json")) {
         Ok(text) => Some(serde_json::from_str(&text).unwrap()),
         Err(_) => {
-            eprintln!("skipped: vectors/ssrf.json is not there (CALLBOOK_SHARED)");
+            let _ = std::io::Write::write_all(&mut std::io::stdout(), b"\nskipped: vectors/ssrf.json is not there\n");
             None
         }
     }

@@ -15,7 +15,6 @@ use callbook_store::write::{self, Options, Writer, Written};
 use serde_json::{Map, Value, json};
 
 use super::{Given, World, failed, refused, text_of};
-use crate::admit;
 use crate::receipt;
 
 /// The most matches of one question.
@@ -84,7 +83,7 @@ pub(super) async fn contract(world: &World<'_>, arguments: &[Argument]) -> Given
 fn seen<'a>(world: &World<'_>, snapshot: &'a Snapshot, key: &str) -> Result<(&'a Entry, &'a Compiled), Fault> {
     let caller = &world.call.caller;
     let entry = snapshot.get(key).filter(|entry| entry.row.definition.enabled && caller.sees(entry.key()));
-    let entry = entry.ok_or_else(|| admit::unknown(snapshot, caller, key))?;
+    let entry = entry.ok_or_else(|| snapshot.unknown_key(caller, key))?;
     Ok((entry, entry.compiled.as_ref().map_err(Clone::clone)?))
 }
 
@@ -126,7 +125,7 @@ pub(super) async fn row_put(world: &World<'_>, arguments: &[Argument]) -> Given 
         failed(&fault, Effect::Write)
     })?;
     let key = Key::parse(key).map_err(|fault| failed(&fault, Effect::Write))?;
-    let written = write::replace(&writer(world), &key, &fields, Options::default()).await;
+    let written = write::put(&writer(world), &key, &fields, Options::default()).await;
     written.map(|written| done(&written)).map_err(|fault| failed(&fault, Effect::Write))
 }
 
