@@ -3,7 +3,6 @@
 //! their tables is tried or compared.
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

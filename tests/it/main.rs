@@ -33,6 +33,7 @@ mod safe_call_args;
 mod safe_call_auth;
 mod safe_call_breaker;
 mod safe_call_egress;
+mod odd_requests;
 mod odd_upstream;
 mod safe_call_templates;
 mod sentinel;

@@ -190,7 +190,8 @@ async fn arguments_that_no_text_of_a_database_can_hold_are_kept_all_the_same() {
     let schema = json!({"input_schema": {"type": "object", "properties": {"a": {"type": "string"}}}});
     let row = with(http("ROW", &format!("POST {}/", upstream.origin()), "a", "{\"a\":$1}"), &schema);
     world.create(&row).await;
-    for args in [json!({"a": "x\u{0}y"}), json!({"a": "x", "odd\u{0}name": 1}), json!({"a": "\u{fffe}\u{10ffff}\u{1}"})] {
+    for args in [json!({"a": "x\u{0}y"}), json!({"a": "x", "odd\u{0}name": 1}), json!({"a": "\u{fffe}\u{10ffff}\u{1}"})]
+    {
         let answer = world.call("ROW", &args).await;
         assert_eq!((answer.status, &answer.json()["ok"]), (200, &json!(true)), "{args}: {}", answer.text);
         assert_eq!(serde_json::from_str::<Value>(&last_body(&upstream)).unwrap()["a"], args["a"]);

@@ -1,6 +1,5 @@
 //! A third-party server through rows: Prometheus scrapes Callbook, and is asked through Callbook what it found.
 
-use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 

@@ -26,7 +26,7 @@ impl ReceiptService for Grpc {
     async fn confirm(&self, request: Request<ConfirmRequest>) -> Result<Response<ConfirmResponse>, tonic::Status> {
         let (record, events) =
             receipt::confirm(&self.0, &request.into_inner().invocation_id).await.map_err(|f| to_status(&f))?;
-        let logged = |part| receipt::logged_commitment(&events, part);
+        let logged = |part: &str| receipt::logged_commitment(&events, part);
         Ok(Response::new(ConfirmResponse {
             invocation_id: InvocationId(record.id).to_string(),
             confirmed: true,
@@ -35,12 +35,7 @@ impl ReceiptService for Grpc {
             contract_hash: record.contract_hash,
             started_at: Some(at(record.started_at)),
             ended_at: record.finished_at.map(at),
-            commitments: Some(wire::Commitments {
-                input: logged("input"),
-                output: logged("output"),
-                request: logged("request"),
-                response: logged("response"),
-            }),
+            commitments: Some(commitments(logged)),
             repairs: id_text(record.repairs),
             replay_of: id_text(record.replay_of),
             mode: mode(&record.mode),
@@ -205,9 +200,17 @@ fn stats(figures: Figures) -> wire::Stats {
     }
 }
 
+fn commitments(of: impl Fn(&str) -> String) -> wire::Commitments {
+    wire::Commitments { input: of("input"), output: of("output"), request: of("request"), response: of("response") }
+}
+
+fn nonces(full: &Full) -> wire::Nonces {
+    let of = |part| full.part(part).map(|kept| kept.nonce.clone().into()).unwrap_or_default();
+    wire::Nonces { input: of("input"), output: of("output"), request: of("request"), response: of("response") }
+}
+
 fn encode(full: Full) -> wire::Receipt {
     let bytes = |name| full.part(name).map(|kept| kept.bytes.clone().into());
-    let nonce = |name| full.part(name).map(|kept| kept.nonce.clone().into()).unwrap_or_default();
     let media_type = |name| full.part(name).map(|kept| kept.media_type.clone()).unwrap_or_default();
     let record = &full.record;
     let error = match outcome(record, &full.payload) {
@@ -242,18 +245,8 @@ fn encode(full: Full) -> wire::Receipt {
         truncated: record.truncated,
         error,
         upstream_status: upstream_status(record),
-        commitments: Some(wire::Commitments {
-            input: full.commitment("input"),
-            output: full.commitment("output"),
-            request: full.commitment("request"),
-            response: full.commitment("response"),
-        }),
-        nonces: Some(wire::Nonces {
-            input: nonce("input"),
-            output: nonce("output"),
-            request: nonce("request"),
-            response: nonce("response"),
-        }),
+        commitments: Some(commitments(|part| full.commitment(part))),
+        nonces: Some(nonces(&full)),
         fingerprints: Some(wire::Fingerprints {
             input: full.commitment("input"),
             output: full.commitment("output"),

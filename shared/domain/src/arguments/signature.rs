@@ -12,6 +12,9 @@ use crate::fault::{Fault, Reason, Result};
 use crate::json::{self, Problem};
 use crate::schema::Schema;
 
+/// How many warnings about unknown names one call gets.
+const MAX_WARNINGS: usize = 20;
+
 /// Which arguments a row's template reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlotUse {
@@ -180,7 +183,8 @@ impl Signature {
         named.sort_by_key(|(name, _)| self.names.iter().position(|known| known == name).unwrap_or(usize::MAX));
         let of = |name: &String| named.iter().find(|(known, _)| known == name).map(|(_, argument)| argument.clone());
         let unknown = named.iter().filter(|(name, _)| !schema.knows(name) && !self.names.contains(name));
-        let warnings = unknown.map(|(name, _)| format!("unknown_argument:{name}")).collect();
+        let warnings =
+            unknown.take(MAX_WARNINGS).map(|(name, _)| format!("unknown_argument:{}", shown(name))).collect();
         Ok(Bound { positional: self.names.iter().map(of).collect(), named, warnings, checked: true })
     }
 
@@ -233,8 +237,13 @@ pub(crate) fn extra(expected: usize, got: usize) -> Fault {
         .with("got", got.to_string())
 }
 
+/// A hostile name cut to what an answer may repeat and a database can hold.
+fn shown(name: &str) -> String {
+    name.chars().take(64).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
 fn not_taken(name: &str, names: &[String]) -> Fault {
-    let shown: String = name.chars().take(64).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let shown = shown(name);
     let fix = match names {
         [] => "the row takes no arguments".to_owned(),
         names => format!("the row takes: {}", names.join(", ")),

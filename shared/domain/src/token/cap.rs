@@ -1,6 +1,6 @@
 //! What a link allows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -16,8 +16,8 @@ pub struct Cap {
     /// Keys that it covers, each with the contract hash that it is pinned to, if any. A pin holds also where a prefix
     /// covers the key.
     pub keys: BTreeMap<Key, Option<Digest>>,
-    /// Prefixes whose keys it covers, in order, none twice.
-    pub prefixes: Vec<Prefix>,
+    /// Prefixes whose keys it covers.
+    pub prefixes: BTreeSet<Prefix>,
     /// The highest risk of a row.
     pub risk: Risk,
     /// The gravest effect of a row.
@@ -128,15 +128,12 @@ fn keys(fields: &mut Fields) -> Result<BTreeMap<Key, Option<Digest>>> {
     keys.ok_or_else(|| fields.wrong("keys", "must be an object of key and pin"))
 }
 
-fn prefixes(fields: &mut Fields) -> Result<Vec<Prefix>> {
+fn prefixes(fields: &mut Fields) -> Result<BTreeSet<Prefix>> {
     let items = match fields.optional("prefixes") {
-        None => return Ok(Vec::new()),
+        None => return Ok(BTreeSet::new()),
         Some(Value::Array(items)) => items,
         Some(_) => return Err(fields.wrong("prefixes", "must be a list")),
     };
-    let prefixes: Option<Vec<Prefix>> = items.iter().map(|item| item.as_str().and_then(Prefix::parse)).collect();
-    let mut prefixes = prefixes.ok_or_else(|| fields.wrong("prefixes", "must be beginnings of keys"))?;
-    prefixes.sort();
-    prefixes.dedup();
-    Ok(prefixes)
+    let prefixes: Option<BTreeSet<Prefix>> = items.iter().map(|item| item.as_str().and_then(Prefix::parse)).collect();
+    prefixes.ok_or_else(|| fields.wrong("prefixes", "must be beginnings of keys"))
 }

@@ -1,7 +1,7 @@
 //! From text to links. A link is sealed until its signature holds: nobody reads its claims before.
 
 use data_encoding::BASE64URL_NOPAD;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{Claims, Digest, PublicKey};
 use crate::fault::{Fault, Reason, Result};
@@ -47,6 +47,8 @@ pub struct Sealed<'a> {
     text: &'a str,
     input: &'a str,
     header: Map<String, Value>,
+    /// A member of the header stands twice.
+    doubled: bool,
     payload: Vec<u8>,
     signature: Vec<u8>,
 }
@@ -95,10 +97,12 @@ impl<'a> Sealed<'a> {
         let (header, payload) = input.split_once('.')?;
         let decode = |part: &str| BASE64URL_NOPAD.decode(part.as_bytes()).ok();
         let header = decode(header)?;
+        let (header, doubled) = header_members(std::str::from_utf8(&header).ok()?)?;
         Some(Sealed {
             text,
             input,
-            header: header_members(std::str::from_utf8(&header).ok()?)?,
+            header,
+            doubled,
             payload: decode(payload)?,
             signature: decode(signature)?,
         })
@@ -121,7 +125,7 @@ impl<'a> Sealed<'a> {
             Some(Value::String(kid)) => Some(kid.clone()),
             Some(_) => return Err(refused_header()),
         };
-        if self.header.len() != 2 + usize::from(kid.is_some()) {
+        if self.doubled || self.header.len() != 2 + usize::from(kid.is_some()) {
             return Err(refused_header());
         }
         Ok(Header { kid })
@@ -163,16 +167,15 @@ impl<'a> Sealed<'a> {
     }
 }
 
-/// The members of a header. One that stands twice is kept as a member that no header may have.
-fn header_members(text: &str) -> Option<Map<String, Value>> {
-    let twice = match json::check_depth(text, MAX_HEADER_DEPTH) {
-        Ok(()) => None,
-        Err(Problem::Duplicate(name)) => Some(name),
+/// The members of a header, and whether one stands twice.
+fn header_members(text: &str) -> Option<(Map<String, Value>, bool)> {
+    let doubled = match json::check_depth(text, MAX_HEADER_DEPTH) {
+        Ok(()) => false,
+        Err(Problem::Duplicate(_)) => true,
         Err(Problem::NotJson | Problem::TooDeep | Problem::LoneSurrogate | Problem::Reserved(_)) => return None,
     };
-    let Ok(Value::Object(mut members)) = serde_json::from_str(text) else { return None };
-    members.extend(twice.map(|name| (format!("{name} twice"), json!(true))));
-    Some(members)
+    let Ok(Value::Object(members)) = serde_json::from_str(text) else { return None };
+    Some((members, doubled))
 }
 
 /// Refuses a child that does not hang on this parent.

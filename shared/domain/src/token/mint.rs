@@ -67,7 +67,7 @@ pub fn derived(token: &str, claims: &Claims, holder: &PrivateKey) -> Result<Stri
     Ok(longer)
 }
 
-/// Refuses claims that would not be read back as they are.
+/// Refuses claims that nobody would read.
 fn readable(claims: &Claims) -> Result<()> {
     Claims::read(claims.canonical().as_bytes()).map(drop)
 }

@@ -24,8 +24,8 @@ pub use claims::{Claims, Delegation, MAX_DEPTH};
 pub use digest::Digest;
 pub use jwk::{Keys, PrivateKey, PublicKey};
 pub use proof::{POP_WINDOW_SECONDS, Proof, ProofInput, argument_hash};
-pub use scope::{Lineage, LineageLink, Verified};
-pub use verify::{Expect, SKEW_SECONDS, inspect, verify};
+pub use scope::{Lineage, LineageLink};
+pub use verify::{Expect, SKEW_SECONDS, Verified, inspect, verify};
 
 /// A claim that breaks a rule.
 fn invalid(claim: &str, rule: &str) -> Fault {

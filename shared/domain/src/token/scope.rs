@@ -7,15 +7,6 @@ use crate::fault::{Fault, Reason, Result};
 use crate::key::Key;
 use crate::row::{Effect, Risk};
 
-/// A token that is good here and now.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Verified {
-    /// Its links.
-    pub chain: Chain,
-    /// The id of the holder's proof, which is the call's idempotency key; absent for a bearer token.
-    pub proof: Option<String>,
-}
-
 /// What a revocation can name of a token, and what its uses are counted under.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lineage<'a> {
@@ -43,10 +34,10 @@ pub struct LineageLink {
     pub exp: i64,
 }
 
-impl Verified {
+impl Chain {
     /// What it allows.
     pub fn cap(&self) -> &Cap {
-        &self.chain.leaf().claims.cap
+        &self.leaf().claims.cap
     }
 
     /// Whether it reaches rows of this key. Others do not exist for its holder.
@@ -118,21 +109,21 @@ impl Verified {
 
     /// What a revocation can name of it.
     pub fn lineage(&self) -> Lineage<'_> {
-        let links = self.chain.links().iter().map(|link| LineageLink {
+        let links = self.links().iter().map(|link| LineageLink {
             jti: link.claims.jti,
             id: link.id,
             holder: link.claims.cnf.map(|key| key.thumbprint()),
             uses: link.claims.cap.uses,
             exp: link.claims.exp,
         });
-        let root = self.chain.root();
+        let root = self.root();
         let kid = root.header.kid.as_deref().expect("a verified root has a kid");
         Lineage { kid, sub: &root.claims.sub, links: links.collect() }
     }
 
     /// The name under which idempotency keys and limits are kept apart: the root and the holder of the leaf.
     pub fn identity(&self) -> String {
-        let holder = self.chain.leaf().claims.cnf.map_or_else(|| "bearer".to_owned(), |key| key.thumbprint());
-        format!("token:{}:{holder}", self.chain.root().claims.jti)
+        let holder = self.leaf().claims.cnf.map_or_else(|| "bearer".to_owned(), |key| key.thumbprint());
+        format!("token:{}:{holder}", self.root().claims.jti)
     }
 }

@@ -5,7 +5,6 @@ use time::{Duration, OffsetDateTime};
 
 use super::chain::{self, Chain, Header, Link, Sealed};
 use super::proof::{self, ProofInput};
-use super::scope::Verified;
 use super::{Claims, Keys, invalid, narrow};
 use crate::fault::{Fault, Reason, Result};
 
@@ -25,21 +24,30 @@ pub struct Expect<'a> {
     pub max_ttl: Duration,
 }
 
+/// A token that is good here and now, in the hands of its holder.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verified {
+    /// Its links, and what they allow.
+    pub chain: Chain,
+    /// The id of the holder's proof, which is the call's idempotency key; absent for a bearer token.
+    pub proof: Option<String>,
+}
+
 /// Verifies a token and, where it has a holder, the proof that the caller is that holder.
 ///
 /// # Errors
 /// Those of [`inspect`], then `pop_required`, `pop_invalid`.
 pub fn verify(text: &str, keys: &Keys, expect: &Expect<'_>, proof: Option<&ProofInput<'_>>) -> Result<Verified> {
-    let mut verified = inspect(text, keys, expect)?;
-    verified.proof = proof::check(verified.chain.leaf(), expect, proof)?;
-    Ok(verified)
+    let chain = inspect(text, keys, expect)?;
+    let proof = proof::check(chain.leaf(), expect, proof)?;
+    Ok(Verified { chain, proof })
 }
 
 /// Verifies a token and asks for no proof: steps 1 to 8, enough to say what it is and not to call with it.
 ///
 /// # Errors
 /// The literal reasons of the steps, in their order.
-pub fn inspect(text: &str, keys: &Keys, expect: &Expect<'_>) -> Result<Verified> {
+pub fn inspect(text: &str, keys: &Keys, expect: &Expect<'_>) -> Result<Chain> {
     let sealed = chain::parse(text)?;
     let headers = headers(&sealed, keys)?;
     let chain = open(&sealed, headers, keys, expect.iss)?;
@@ -49,7 +57,7 @@ pub fn inspect(text: &str, keys: &Keys, expect: &Expect<'_>) -> Result<Verified>
     }
     check_time(&chain, expect)?;
     check_audience(&chain.leaf().claims, expect.audience)?;
-    Ok(Verified { chain, proof: None })
+    Ok(chain)
 }
 
 fn headers(sealed: &[Sealed<'_>], keys: &Keys) -> Result<Vec<Header>> {
