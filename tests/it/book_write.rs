@@ -219,6 +219,7 @@ async fn booleans_and_embedded_json_are_taken_as_the_seed_wrote_them_and_nothing
         ("category", json!(["a"])),
         ("provenance", json!("me")),
         ("allowed_categories", json!([1])),
+        ("runner", json!("no pool")),
         ("content", json!("# WHAT: a\u{0}b")),
         ("target", json!("a\u{0}")),
     ];

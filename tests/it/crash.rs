@@ -187,3 +187,59 @@ async fn a_process_that_is_asked_to_stop_answers_what_runs_and_ends_at_once() {
     assert_eq!(left, 0, "an executor that left in order is not waited for");
     assert!(attempt(door.owner(Method::GET, "/healthz")).await.is_err(), "nobody listens any more");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn i9_kill_9_takes_the_private_postgres_along_and_a_restart_finds_every_acknowledged_receipt() {
+    let upstream = sluggish(Duration::from_secs(20)).await;
+    let data = tempfile::tempdir().unwrap();
+    let (folder, origin) = (data.path().to_str().unwrap().to_owned(), upstream.origin());
+    let start = || {
+        let own = [("DATABASE_URL", ""), ("CALLBOOK_DATA_DIR", &*folder), ("CALLBOOK_ALLOW_ORIGINS", &*origin)];
+        Process::start(&["up"], &own)
+    };
+    let first = start();
+    first.create(&book::http("WORK", &format!("POST {origin}/$1"), "$1=mark", "")).await;
+    let calling = tokio::spawn({
+        let door = (*first).clone();
+        async move { call(&door, 0..120).await }
+    });
+    while upstream.count() < 120 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    first.kill();
+    let acknowledged = calling.await.unwrap();
+    assert!(acknowledged.len() >= 25, "only {} calls were quick enough", acknowledged.len());
+    let second = start();
+    for (mark, answer) in &acknowledged {
+        let receipt = second.get(&format!("/api/dispatch?receipt={}", answer.id())).await;
+        assert_eq!((receipt.status, &receipt.json()["material"]), (200, &json!(true)), "{mark}: {}", receipt.text);
+    }
+    let listed = second.get("/api/invocations?limit=500").await.json();
+    assert_eq!(listed["invocations"].as_array().unwrap().len(), 120, "every upstream hit has its intent");
+    let (code, took) = tokio::task::spawn_blocking(move || second.terminate()).await.unwrap();
+    assert!(code == Some(0) && took < Duration::from_secs(5), "{code:?} after {took:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn i9_a_call_past_its_lease_is_unknown_for_good_and_its_late_answer_says_that_it_was_fired() {
+    let url = database::fresh().await;
+    let upstream = sluggish(Duration::from_secs(8)).await;
+    let process = up(&url, &upstream);
+    process.create(&book::http("WORK", &format!("POST {}/$1", upstream.origin()), "$1=mark", "")).await;
+    let calling = tokio::spawn({
+        let door = (*process).clone();
+        async move { call(&door, 1..2).await.remove(0).1 }
+    });
+    while upstream.count() == 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let mut database = database::owner(&url).await;
+    sqlx::query("update invocation set lease_until = clock_timestamp()").execute(&mut database).await.unwrap();
+    let late = calling.await.unwrap();
+    assert_eq!((late.status, late.error().as_str()), (503, "result_not_stored"), "{}", late.text);
+    assert_eq!((&late.json()["ran"], &late.json()["fired"]), (&json!(true), &json!(true)), "{}", late.text);
+    let receipt = process.get(&format!("/api/dispatch?receipt={}", late.id())).await.json();
+    let kinds: Vec<&str> = receipt["events"].as_array().unwrap().iter().filter_map(|e| e["kind"].as_str()).collect();
+    assert_eq!((receipt["status"].as_str(), kinds), (Some("UNKNOWN"), vec!["intent", "unknown"]), "{receipt}");
+}

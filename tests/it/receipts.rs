@@ -129,6 +129,32 @@ async fn an_unknown_id_is_not_confirmed() {
 }
 
 #[tokio::test]
+async fn a_call_that_runs_is_pending_until_its_result_is_there() {
+    let upstream = Upstream::slow(Duration::from_millis(600), |_| answered(200, r#"{"yes":true}"#)).await;
+    let world = World::with().allow(&[upstream.origin()]).start().await;
+    world.create(&book::http("SEND", &format!("POST {}/$1", upstream.origin()), "$1=path", "")).await;
+    let body = json!({"key": "SEND", "body": "a", "idempotency_key": "once"});
+    let calling = world.post("/api/dispatch", &body);
+    let looking = async {
+        while upstream.count() == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let id = world.post("/api/dispatch", &body).await.id();
+        let confirmed = confirm(&world, &id).await.json();
+        assert_eq!((&confirmed["status"], &confirmed["ended_at"]), (&json!("PENDING"), &Value::Null), "{confirmed}");
+        let receipt = receipt(&world, &id).await;
+        assert_eq!((&receipt["input"]["text"], &receipt["output"]), (&json!(r#"{"body":"a"}"#), &Value::Null));
+        let pending = world.get("/api/invocations?status=PENDING").await.json();
+        assert_eq!(pending["invocations"][0]["invocation_id"], json!(id), "{pending}");
+        id
+    };
+    let (answer, id) = tokio::join!(calling, looking);
+    assert_eq!((answer.id(), &answer.json()["ok"]), (id.clone(), &json!(true)), "{}", answer.text);
+    assert_eq!(confirm(&world, &id).await.json()["status"], "PROVEN_MATERIAL_RESULT");
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_receipt_outlives_its_row_and_says_what_ran_then() {
     let upstream = Upstream::start(|_| answered(204, "")).await;
     let world = World::with().allow(&[upstream.origin()]).start().await;

@@ -14,6 +14,9 @@ pub const MAX_SCHEMA: usize = 64 * 1024;
 /// The largest total of a row's other text columns and examples, in bytes.
 pub const MAX_COLUMN: usize = 64 * 1024;
 
+/// The longest name of a pool, in bytes.
+const MAX_POOL: usize = 64;
+
 macro_rules! word_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* }) => {
         $(#[$doc])*
@@ -217,7 +220,7 @@ impl Definition {
             output_schema: embedded(fields, "output_schema")?,
             examples: examples(fields)?,
             sensitive: boolean(fields, "sensitive")?.unwrap_or(defaults.sensitive),
-            runner: text(fields, "runner")?.filter(|r| !r.trim().is_empty()),
+            runner: pool(fields)?,
             includes: list(fields, "includes")?,
             provenance: provenance(fields)?.unwrap_or(defaults.provenance),
             timeout_ms: small(fields, "timeout_ms", 1)?,
@@ -419,6 +422,16 @@ fn list(fields: &Map<String, Value>, name: &str) -> Result<Vec<String>> {
     }
     bounded(name, words.join(","), MAX_COLUMN)?;
     Ok(words)
+}
+
+/// The name of a pool, as executors can be started with it.
+fn pool(fields: &Map<String, Value>) -> Result<Option<String>> {
+    let Some(name) = text(fields, "runner")?.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()) else {
+        return Ok(None);
+    };
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let is_name = name.len() <= MAX_POOL && name.chars().all(fits);
+    if is_name { Ok(Some(name)) } else { Err(wrong("runner", "a pool's name: letters, digits, `_`, `-` and `.`")) }
 }
 
 /// A schema: a JSON value, or a string that holds one.

@@ -94,14 +94,17 @@ fn nothing_was_done(status: &Status) -> bool {
     never_arrived(status) || stopping()
 }
 
-/// No connection came about, or the service closed the one that there was in order, and has not looked at what came
-/// after the last request that it answers there (RFC 9113, 6.8 and 8.7).
+/// No connection came about; or the one that there was closed with the request still waiting to be written; or the
+/// service closed it in order and has not looked at what came after the last request that it answers there (RFC 9113,
+/// 6.8 and 8.7).
 fn never_arrived(status: &Status) -> bool {
     let not_taken = |error: &h2::Error| {
         let closing = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
         error.is_remote() && (closing || error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM))
     };
-    has_cause::<ConnectError>(status) || cause::<h2::Error>(status).is_some_and(not_taken)
+    has_cause::<ConnectError>(status)
+        || cause::<hyper::Error>(status).is_some_and(hyper::Error::is_canceled)
+        || cause::<h2::Error>(status).is_some_and(not_taken)
 }
 
 fn has_cause<E: Error + 'static>(status: &Status) -> bool {

@@ -41,8 +41,8 @@ pub struct Prefix(String);
 impl Prefix {
     /// Reads a prefix: at most 128 of the characters that a key may have.
     pub fn parse(text: &str) -> Option<Prefix> {
-        let fits = text.len() <= MAX_KEY
-            && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'));
+        let fits =
+            text.len() <= MAX_KEY && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'));
         fits.then(|| Prefix(text.to_owned()))
     }
 

@@ -98,14 +98,7 @@ impl<'a> Sealed<'a> {
         let decode = |part: &str| BASE64URL_NOPAD.decode(part.as_bytes()).ok();
         let header = decode(header)?;
         let (header, doubled) = header_members(std::str::from_utf8(&header).ok()?)?;
-        Some(Sealed {
-            text,
-            input,
-            header,
-            doubled,
-            payload: decode(payload)?,
-            signature: decode(signature)?,
-        })
+        Some(Sealed { text, input, header, doubled, payload: decode(payload)?, signature: decode(signature)? })
     }
 
     /// Reads the header: exactly `alg`, `typ` and `kid` of a root, or `alg` and `typ` of a derived link.

@@ -18,8 +18,8 @@ mod tests;
 
 use crate::fault::{Fault, Reason};
 
-pub use chain::{Chain, Header, Link, MAX_LINK, MAX_LINKS, Sealed, parse};
 pub use cap::{Cap, Prefix};
+pub use chain::{Chain, Header, Link, MAX_LINK, MAX_LINKS, Sealed, parse};
 pub use claims::{Claims, Delegation, MAX_DEPTH};
 pub use digest::Digest;
 pub use jwk::{Keys, PrivateKey, PublicKey};

@@ -99,8 +99,11 @@ pub fn argument_hash(sent: &Sent) -> Result<Digest> {
         Sent::Args(args) => {
             let value = json::value(args.get()).ok().filter(canonical::is_exact);
             let value = value.ok_or_else(|| {
-                Fault::new(Reason::ArgsNotCanonical, "`args` has no canonical form, such as a number that a double holds")
-                    .fix("send such numbers as strings")
+                Fault::new(
+                    Reason::ArgsNotCanonical,
+                    "`args` has no canonical form, such as a number that a double holds",
+                )
+                .fix("send such numbers as strings")
             })?;
             canonical::to_string(&value)
         }

@@ -4,6 +4,7 @@ mod attack;
 mod authority;
 mod chain;
 mod claims;
+mod encoding;
 mod vector;
 
 use std::collections::BTreeMap;
@@ -107,6 +108,24 @@ fn root_header() -> Value {
 
 fn derived_header() -> Value {
     serde_json::json!({"alg": "EdDSA", "typ": "cap+jwt"})
+}
+
+/// A root whose claims were edited as text before the issuer signed it.
+fn edited(from: &str, to: &str) -> String {
+    let payload = root_claims().canonical();
+    assert!(payload.contains(from), "{from} stands in {payload}");
+    forged(root_header(), &payload.replacen(from, to, 1), &issuer())
+}
+
+/// A child of [`root`], changed by the test and signed by Alice, who is free to sign anything.
+fn child(change: impl FnOnce(&mut Claims)) -> String {
+    child_of(&root(), change)
+}
+
+fn child_of(parent: &str, change: impl FnOnce(&mut Claims)) -> String {
+    let mut claims = child_claims(parent);
+    change(&mut claims);
+    format!("{parent}~{}", forged(derived_header(), &claims.canonical(), &alice()))
 }
 
 fn inspected(token: &str) -> Result<Chain> {

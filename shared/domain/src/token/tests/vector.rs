@@ -47,8 +47,7 @@ fn run(case: &Value, keys: &Keys, max_ttl: Duration) -> Result<()> {
     let args = crate::arguments::Sent::new(None, serde_json::from_str(&case["args"].to_string()).unwrap())?;
     let arg = argument_hash(&args)?;
     let input = case["pop"].as_str().map(|text| ProofInput { text, key: self::text(&case["key"]), arg });
-    let expect =
-        Expect { audience: text(&case["me"]), iss: ISS, now: at(case["now"].as_i64().unwrap()), max_ttl };
+    let expect = Expect { audience: text(&case["me"]), iss: ISS, now: at(case["now"].as_i64().unwrap()), max_ttl };
     let chain = verify(&links.join("~"), keys, &expect, input.as_ref())?.chain;
     let risk = Risk::parse(text(&case["row_risk"])).unwrap();
     let effect = Effect::parse(text(&case["row_effect"])).unwrap();

@@ -1,0 +1,78 @@
+//! Connections from outside: taken one by one, told to hurry, and ended in order.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use http::Request;
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
+
+/// How long a connection may take to send the head of a request. One that dawdles holds nothing but itself, and not for
+/// long.
+const HEAD: Duration = Duration::from_secs(15);
+/// How many connections are open at the same time; the next ones wait in the kernel.
+const CONNECTIONS: usize = 16_384;
+/// How long accepting pauses after the system had no more descriptors to give.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves the routes until it is told to stop, then lets open requests end for `drain`.
+pub(crate) async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken, drain: Duration) {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(Duration::from_secs(20)));
+    let open = GracefulShutdown::new();
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(place) = places.clone().acquire_owned().await else { break };
+        let accepted = tokio::select! {
+            () = stop.cancelled() => break,
+            accepted = listener.accept() => accepted,
+        };
+        let Some((stream, peer)) = usable(accepted).await else { continue };
+        let routes = routes.clone();
+        let service = hyper::service::service_fn(move |request: Request<Incoming>| {
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(ConnectInfo(peer));
+            routes.clone().oneshot(request)
+        });
+        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+        let connection = open.watch(connection);
+        tokio::spawn(async move {
+            // a client that breaks off is no news
+            let _ = connection.await;
+            drop(place);
+        });
+    }
+    drop(listener);
+    if tokio::time::timeout(drain, open.shutdown()).await.is_err() {
+        tracing::warn!("requests were still open when the time to end them was over");
+    }
+}
+
+/// A connection that can be served. One that is gone already is passed over; without descriptors we wait a moment.
+async fn usable(accepted: io::Result<(TcpStream, SocketAddr)>) -> Option<(TcpStream, SocketAddr)> {
+    match accepted {
+        Ok((stream, peer)) => {
+            // without it the end of a small answer waits for the client's acknowledgement
+            let _ = stream.set_nodelay(true);
+            Some((stream, peer))
+        }
+        Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset) => None,
+        Err(error) => {
+            tracing::warn!(%error, "a connection could not be taken");
+            tokio::time::sleep(PAUSE).await;
+            None
+        }
+    }
+}
