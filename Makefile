@@ -13,7 +13,7 @@ up: postgres
 ## Everything that must hold
 test: postgres
 	SQLX_OFFLINE=true cargo build --workspace --all-targets --features callbook/test-clock
-	SQLX_OFFLINE=true ./target/debug/callbook dev-db -- cargo test --workspace --features callbook/test-clock
+	SQLX_OFFLINE=true ./target/debug/callbook dev-db -- cargo test --workspace --no-fail-fast --features callbook/test-clock
 
 ## The programs of Postgres, where a package manager can bring them
 postgres:

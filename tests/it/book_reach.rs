@@ -153,3 +153,66 @@ async fn agents_and_flows_are_stored_shown_and_refused_before_anything_is_commit
     assert_eq!(world.get("/api/invocations").await.json()["invocations"], json!([]));
     world.stop().await;
 }
+
+/// A number below `below`, the same in every run.
+fn next(state: &mut u64, below: usize) -> usize {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    usize::try_from(*state >> 33).unwrap() % below
+}
+
+/// Any row of any type under one of a few keys, reaching any others.
+fn any_row(state: &mut u64) -> Value {
+    let key = |state: &mut u64| format!("KEY_{}", next(state, 10));
+    let name = key(state);
+    match next(state, 6) {
+        0 => with(echo(&name), &json!({"timeout_ms": 1 + next(state, 5)})),
+        1 => http(&name, ["GET https://a.example.com/", "DELETE https://a.example.com/"][next(state, 2)], "none", ""),
+        2 => with(echo(&name), &json!({"sensitive": true, "input_schema": {"type": "object"}})),
+        3 => flow(&name, &format!("{}: $1 > {}: $PREV", key(state), key(state))),
+        4 => flow(&name, &format!("{{ {}: [\"$1\"] | {}: [\"$1\"] }} => A > ECHO: $A", key(state), key(state))),
+        _ => with(agent(&name, "Be kind."), &json!({"includes": [key(state), key(state)]})),
+    }
+}
+
+#[tokio::test]
+async fn after_any_edits_the_book_has_the_hashes_of_a_book_that_was_written_at_once() {
+    for seed in 1..=4 {
+        let (world, mut state) = (World::start().await, seed);
+        let mut taken = 0;
+        for _ in 0..60 {
+            let row = any_row(&mut state);
+            let key = row["key"].as_str().unwrap();
+            let status = match next(&mut state, 5) {
+                0 => world.delete(key).await["deleted"]
+                    .as_u64()
+                    .map_or(0, |deleted| if deleted == 1 { 200 } else { 404 }),
+                1 => world.import("?on_conflict=replace", row.to_string()).await.status,
+                2 => {
+                    world
+                        .import("?mode=each&on_conflict=replace", format!("{row}\n{}", any_row(&mut state)))
+                        .await
+                        .status
+                }
+                3 => world.put(key, &row).await.status,
+                _ => world.post("/api/directory", &row).await.status,
+            };
+            assert!([200, 201, 404, 409, 422].contains(&status), "{status}: {row}");
+            taken += u32::from(status < 300);
+        }
+        assert!(taken > 20, "{taken} edits were taken");
+        let (text, copy) = (world.export().await, World::start().await);
+        assert_eq!(copy.import("", text.clone()).await.json()["ok"], true);
+        for row in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+            let key = row["key"].as_str().unwrap();
+            let (one, two) =
+                (world.look(&format!("/api/dispatch?key={key}")), copy.look(&format!("/api/dispatch?key={key}")));
+            let (one, two) = (one.await.json(), two.await.json());
+            for name in ["contract_hash", "effect", "risk"] {
+                assert_eq!(one[name], two[name], "{name} of {key} after the edits of seed {seed}");
+            }
+            assert_eq!(hashes(&world, key).await, hashes(&copy, key).await, "{key}, seed {seed}");
+        }
+        world.stop().await;
+        copy.stop().await;
+    }
+}

@@ -45,6 +45,7 @@ async fn an_unknown_row_is_not_found_by_its_literal_body() {
     let answers = [
         world.get("/api/directory/NOPE").await,
         world.patch("NOPE", &json!({"category": "x"})).await,
+        world.put("NOPE", &echo("NOPE")).await,
         world.get("/api/directory/NOPE/history").await,
         world.get("/api/directory/NOPE/test").await,
         restore,
@@ -245,6 +246,7 @@ async fn what_is_too_long_is_refused_and_what_just_fits_is_taken() {
     };
     let put =
         |columns: Value| with(json!({"type": "fn", "target": "noop", "content": "# WHAT: x\n# EX: [E][/E]"}), &columns);
+    world.create(&echo("ECHO")).await;
     let fits = world.put("ECHO", &put(json!({"content": content(64 * 1024)}))).await;
     assert_eq!(fits.status, 200, "{}", fits.text);
     let long = world.put("ECHO", &put(json!({"content": content(64 * 1024 + 1)}))).await;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callbook_tests::book::{echo, flow, with};
+use callbook_tests::database;
 use callbook_tests::world::World;
 use futures::future::join_all;
 use serde_json::json;
@@ -33,6 +34,39 @@ async fn a_hundred_writes_fifty_imports_and_a_hundred_calls_at_once_all_go_throu
     }
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     assert_eq!(world.get("/api/directory?limit=1").await.json()["count"], 251);
+    let mut owner = database::owner(&world.database_url).await;
+    let left: i64 = sqlx::query_scalar("select count(*) from directory_stage").fetch_one(&mut owner).await.unwrap();
+    assert_eq!(left, 0, "nothing stays in the staging table");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_import_whose_client_hangs_up_is_there_whole_or_not_at_all() {
+    let world = Arc::new(World::start().await);
+    let mut owner = database::owner(&world.database_url).await;
+    for (at, wait) in [20, 100, 250, 400, 700, 1_200].into_iter().enumerate() {
+        let rows: String = (0..400).map(|n| format!("{}\n", echo(&format!("ROW_{at}_{n}")))).collect();
+        let importing = world.clone();
+        let client = tokio::spawn(async move { importing.import("", rows).await });
+        tokio::time::sleep(Duration::from_millis(wait)).await;
+        client.abort();
+        let began = Instant::now();
+        loop {
+            let count: i64 = sqlx::query_scalar("select count(*) from directory where key like $1")
+                .bind(format!("ROW\\_{at}\\_%"))
+                .fetch_one(&mut owner)
+                .await
+                .unwrap();
+            assert!(count == 0 || count == 400, "{count} of 400");
+            let staged: i64 =
+                sqlx::query_scalar("select count(*) from directory_stage").fetch_one(&mut owner).await.unwrap();
+            if staged == 0 && began.elapsed() > Duration::from_millis(300) {
+                break;
+            }
+            assert!(began.elapsed() < Duration::from_secs(10), "{staged} rows stay in the staging table");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    world.create(&echo("AFTER")).await;
 }
 
 #[tokio::test]

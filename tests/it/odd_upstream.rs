@@ -4,31 +4,41 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use callbook_tests::book::{http, with};
+use callbook_tests::process::free_port;
 use callbook_tests::shared;
 use callbook_tests::world::World;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 
-const ORIGIN: &str = "http://127.0.0.1:8911";
 const MATERIAL: &str = "PROVEN_MATERIAL_RESULT";
 const NOTHING: &str = "PROVEN_ATTEMPT_NO_MATERIAL_RESULT";
 
-/// The script, ended with the test.
-struct Odd(Child);
+/// The script, ended with the test. It has ports of its own here, so that two runs do not meet.
+struct Odd {
+    child: Child,
+    origin: String,
+    /// Where its redirect points.
+    thief: TcpListener,
+}
 
 impl Drop for Odd {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
 async fn odd() -> Option<Odd> {
-    let script = shared("upstreams/odd_upstream.py")?;
-    let python = Command::new("python3").arg(script).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let odd = Odd(python.expect("python3 runs the shared upstream"));
+    let script = std::fs::read_to_string(shared("upstreams/odd_upstream.py")?).unwrap();
+    let thief = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (port, steal) = (free_port().to_string(), thief.local_addr().unwrap().port().to_string());
+    let script = script.replace("8911", &port).replace("8912", &steal);
+    let mut python = Command::new("python3");
+    python.args(["-c", &script]).stdout(Stdio::null()).stderr(Stdio::null());
+    let child = python.spawn().expect("python3 runs the shared upstream");
+    let odd = Odd { child, origin: format!("http://127.0.0.1:{port}"), thief };
     let began = Instant::now();
-    while TcpStream::connect("127.0.0.1:8911").await.is_err() {
+    while TcpStream::connect(format!("127.0.0.1:{port}")).await.is_err() {
         assert!(began.elapsed() < Duration::from_secs(10), "the script does not listen");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -102,13 +112,13 @@ fn table() -> Vec<Expected> {
 
 #[tokio::test]
 async fn each_awkward_answer_has_its_outcome_and_its_receipt() {
-    let Some(_odd) = odd().await else { return };
-    let thief = TcpListener::bind("127.0.0.1:8912").await;
-    let world = World::with().allow(&[ORIGIN.to_owned(), "http://127.0.0.1:8912".to_owned()]).start().await;
+    let Some(odd) = odd().await else { return };
+    let thief = format!("http://{}", odd.thief.local_addr().unwrap());
+    let world = World::with().allow(&[odd.origin.clone(), thief]).start().await;
     for (at, expected) in table().into_iter().enumerate() {
         let key = format!("ODD_{at}");
         let (method, path) = expected.target.split_once(' ').unwrap();
-        let target = format!("{method} {ORIGIN}{path}");
+        let target = format!("{method} {}{path}", odd.origin);
         world.create(&with(http(&key, &target, "none", ""), &json!({"timeout_ms": 1_000}))).await;
         let answer = world.invoke(&key, "").await.json();
         let result = answer["result"].as_str().unwrap_or_default();
@@ -134,18 +144,16 @@ async fn each_awkward_answer_has_its_outcome_and_its_receipt() {
             receipt["events"].as_array().unwrap().iter().map(|event| event["kind"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["intent", "result"], "{target}");
     }
-    if let Ok(thief) = thief {
-        let came = tokio::time::timeout(Duration::from_millis(50), thief.accept()).await;
-        assert!(came.is_err(), "the redirect was followed");
-    }
-    what_no_table_can_say(&world).await;
+    let came = tokio::time::timeout(Duration::from_millis(50), odd.thief.accept()).await;
+    assert!(came.is_err(), "the redirect was followed");
+    what_no_table_can_say(&world, &odd.origin).await;
     world.stop().await;
 }
 
 /// Answers whose text is exact, binary or too large for a table.
-async fn what_no_table_can_say(world: &World) {
+async fn what_no_table_can_say(world: &World, origin: &str) {
     let call = |key: &'static str, path: &'static str| async move {
-        world.create(&http(key, &format!("GET {ORIGIN}{path}"), "none", "")).await;
+        world.create(&http(key, &format!("GET {origin}{path}"), "none", "")).await;
         world.invoke(key, "").await
     };
     let exact = call("BIGINT", "/bigint").await;

@@ -78,7 +78,7 @@ async fn serve(mut stream: TcpStream, then: Then, count: Arc<AtomicUsize>) {
 async fn i4_a_request_without_a_whole_answer_is_not_sent_again_and_a_write_is_not_called_retryable() {
     for then in [Then::Close, Then::Reset, Then::Half, Then::Nonsense] {
         let (origin, read) = upstream(then).await;
-        let world = World::with().allow(&[origin.clone()]).start().await;
+        let world = World::with().allow(std::slice::from_ref(&origin)).start().await;
         world.create(&book::http("WRITE", &format!("POST {origin}/$1"), "$1=word", "")).await;
         world.create(&book::http("READ", &format!("GET {origin}/$1"), "$1=word", "")).await;
         for (key, retryable) in [("WRITE", false), ("READ", true)] {
@@ -95,7 +95,7 @@ async fn i4_a_request_without_a_whole_answer_is_not_sent_again_and_a_write_is_no
 #[tokio::test]
 async fn i4_a_write_on_a_connection_that_was_kept_is_not_sent_again_when_it_breaks() {
     let (origin, read) = upstream(Then::SecondTime).await;
-    let world = World::with().allow(&[origin.clone()]).start().await;
+    let world = World::with().allow(std::slice::from_ref(&origin)).start().await;
     world.create(&book::http("WRITE", &format!("POST {origin}/$1"), "$1=word", "")).await;
     assert_eq!(world.invoke("WRITE", "a").await.json()["ok"], true);
     let broken = world.invoke("WRITE", "b").await;
@@ -107,7 +107,7 @@ async fn i4_a_write_on_a_connection_that_was_kept_is_not_sent_again_when_it_brea
 #[tokio::test]
 async fn a_connection_that_the_upstream_closed_meanwhile_costs_no_call() {
     let (origin, read) = upstream(Then::Later).await;
-    let world = World::with().allow(&[origin.clone()]).start().await;
+    let world = World::with().allow(std::slice::from_ref(&origin)).start().await;
     world.create(&book::http("WRITE", &format!("POST {origin}/$1"), "$1=word", "")).await;
     for _ in 0..5 {
         let answer = world.invoke("WRITE", "a").await;

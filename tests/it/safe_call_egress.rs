@@ -42,7 +42,7 @@ async fn a_row_ends_in_its_own_time_and_says_whether_it_may_be_tried_again() {
         world.create(&with(row(key, &target), &json!({"timeout_ms": 300}))).await;
         let began = Instant::now();
         let answer = world.invoke(key, "").await.json();
-        assert!(began.elapsed() < Duration::from_millis(1_500), "{:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_millis(3_000), "{:?}", began.elapsed());
         let error = &answer["error"];
         assert_eq!(
             (&answer["ok"], &answer["ran"], &error["code"]),
@@ -56,7 +56,7 @@ async fn a_row_ends_in_its_own_time_and_says_whether_it_may_be_tried_again() {
     let began = Instant::now();
     let answer = world.post("/api/dispatch", &json!({"key": "READ", "body": "", "deadline_ms": 500})).await.json();
     assert_eq!(answer["error"]["code"], "http:timeout", "{answer}");
-    assert!(began.elapsed() < Duration::from_millis(1_500), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_millis(3_000), "{:?}", began.elapsed());
     let receipt = world
         .get(&format!("/api/dispatch?receipt={}", answer["proof"]["invocation_id"].as_str().unwrap()))
         .await

@@ -103,7 +103,7 @@ async fn figures_have_units_and_hold_no_credential_and_no_argument() {
     for (name, kind) in &kinds {
         let unit = match *kind {
             "counter" => name.ends_with("_total"),
-            "histogram" | "summary" => name.ends_with("_seconds") || name.ends_with("_bytes"),
+            "histogram" | "summary" => ["_seconds", "_bytes", "_calls"].iter().any(|unit| name.ends_with(unit)),
             _ => true,
         };
         assert!(unit, "{name} is a {kind} without a unit");

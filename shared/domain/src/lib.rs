@@ -24,8 +24,6 @@ pub mod contract;
 pub mod describe;
 
 pub mod caller;
-// in work, so that others can build meanwhile: cargo test -p callbook-domain --features tokens token
-#[cfg(feature = "tokens")]
 pub mod token;
 pub mod invocation;
 pub mod outcome;

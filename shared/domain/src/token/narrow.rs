@@ -35,7 +35,7 @@ pub fn check_cap(parent: &Cap, child: &Cap) -> Result<()> {
         ("max_bytes", is_within(parent.max_bytes, child.max_bytes)),
         ("uses", is_within(parent.uses, child.uses)),
         ("owner_gate", child.owner_gate || !parent.owner_gate),
-        ("url", true),
+        ("url", parent.url || !child.url),
     ])
 }
 

@@ -101,7 +101,7 @@ pub fn argument_hash(sent: &Sent) -> Result<Digest> {
             let value = value.ok_or_else(|| {
                 Fault::new(
                     Reason::ArgsNotCanonical,
-                    "`args` has no canonical form, such as a number that a double holds",
+                    "`args` has no canonical form: it holds a number that a double does not",
                 )
                 .fix("send such numbers as strings")
             })?;
@@ -125,10 +125,9 @@ pub(super) fn check(leaf: &Link, expect: &Expect<'_>, input: Option<&ProofInput<
         }
         (Some(holder), Some(input)) => (holder, input),
     };
-    let proof = Proof::open(input.text, holder).map_err(|fault| match fault.reason() {
-        Reason::PopInvalid => fault,
-        _ => refused(fault.message()),
-    })?;
+    let opened = Proof::open(input.text, holder);
+    let proof =
+        opened.map_err(|fault| if fault.reason() == Reason::PopInvalid { fault } else { refused(fault.message()) })?;
     let age = expect.now.unix_timestamp().saturating_sub(proof.iat);
     let rules = [
         (proof.ath == leaf.hash, "it is for another token"),

@@ -12,6 +12,7 @@ use callbook_domain::lookalike::skeleton;
 use callbook_domain::row::{Definition, Provenance, Row};
 use serde_json::{Map, Value};
 use sqlx::PgConnection;
+use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::Writer;
@@ -205,20 +206,32 @@ async fn attempt(
     let base = feed::revision(&mut connection).await.map_err(fault)?;
     let (imported, prepared) = decide(writer, &mut connection, lines, refused, options, base).await?;
     let Some(prepared) = prepared else { return Ok(Some(imported)) };
+    drop(connection);
+    let writer = writer.clone();
+    // whoever hangs up meanwhile leaves nothing half done
+    let landed = tokio::spawn(async move { land(&writer, &prepared, base).await }.in_current_span()).await;
+    let landed = landed.map_err(|_| Fault::new(Reason::Internal, "the import stopped"))??;
+    Ok(landed.then_some(imported))
+}
+
+/// Stages the rows and merges them, unless another write came since. What was staged is merged or thrown away.
+async fn land(writer: &Writer, prepared: &Prepared, base: i64) -> Result<bool> {
     let batch = uuid_at(writer.clock.now());
+    let mut connection = writer.directory.pool().acquire().await.map_err(fault)?;
     stage::stage(&mut connection, batch, &writer.caller.actor(), &prepared.staged).await.map_err(fault)?;
     // a connection that waits for another one could wait for ever
     drop(connection);
-    let done = merge(writer, batch, base).await?;
-    Ok(done.then_some(imported))
+    let merged = merge(writer, batch, base).await;
+    if !matches!(merged, Ok(true)) {
+        let mut connection = writer.directory.pool().acquire().await.map_err(fault)?;
+        stage::discard(&mut connection, batch).await.map_err(fault)?;
+    }
+    merged
 }
 
-/// Merges what was staged, unless another write came since.
 async fn merge(writer: &Writer, batch: Uuid, base: i64) -> Result<bool> {
     let (mut turn, revision) = Turn::begin(writer).await?;
     if revision != base + 1 {
-        stage::discard(&mut turn, batch).await.map_err(fault)?;
-        turn.commit().await?;
         return Ok(false);
     }
     stage::merge(&mut turn, batch, revision, writer.clock.now()).await.map_err(fault)?;

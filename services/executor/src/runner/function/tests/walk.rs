@@ -75,7 +75,7 @@ impl Stage {
         let slots: Vec<String> = (1..=count).map(|n| format!("${n}")).collect();
         let content = format!("# WHAT: {target}\n# SAFE: no\n[{}]", slots.join(","));
         let fields = json!({"type": "fn", "target": target, "content": content, "examples": ["x"]});
-        write::replace(&self.writer(), &key, fields.as_object().unwrap(), Options::default()).await.unwrap();
+        write::put(&self.writer(), &key, fields.as_object().unwrap(), Options::default()).await.unwrap();
     }
 
     fn writer(&self) -> Writer {
