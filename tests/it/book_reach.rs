@@ -204,9 +204,8 @@ async fn after_any_edits_the_book_has_the_hashes_of_a_book_that_was_written_at_o
         assert_eq!(copy.import("", text.clone()).await.json()["ok"], true);
         for row in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
             let key = row["key"].as_str().unwrap();
-            let (one, two) =
-                (world.look(&format!("/api/dispatch?key={key}")), copy.look(&format!("/api/dispatch?key={key}")));
-            let (one, two) = (one.await.json(), two.await.json());
+            let contract = format!("/api/dispatch?key={key}");
+            let (one, two) = (world.look(&contract).await.json(), copy.look(&contract).await.json());
             for name in ["contract_hash", "effect", "risk"] {
                 assert_eq!(one[name], two[name], "{name} of {key} after the edits of seed {seed}");
             }

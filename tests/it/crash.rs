@@ -94,7 +94,7 @@ async fn i9_kill_9_during_two_hundred_calls_loses_no_receipt_and_every_intent_en
     while upstream.count() < 200 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    tokio::time::sleep(Duration::from_millis(700)).await;
     first.kill();
     let killed = Instant::now();
     let acknowledged = calling.await.unwrap();
@@ -206,7 +206,7 @@ async fn i9_kill_9_takes_the_private_postgres_along_and_a_restart_finds_every_ac
     while upstream.count() < 120 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    tokio::time::sleep(Duration::from_millis(150)).await;
+    tokio::time::sleep(Duration::from_millis(700)).await;
     first.kill();
     let acknowledged = calling.await.unwrap();
     assert!(acknowledged.len() >= 25, "only {} calls were quick enough", acknowledged.len());

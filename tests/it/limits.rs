@@ -1,6 +1,6 @@
 //! I10: what is too much is refused with 429 and the time after which to come back, and nothing of it is fired.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use callbook_tests::book;
 use callbook_tests::door::{Answer, send};
@@ -21,13 +21,15 @@ fn shed(answer: &Answer, error: &str) {
 
 #[tokio::test]
 async fn i10_a_caller_over_its_rate_is_told_when_to_come_back_and_others_are_not_held_up() {
-    let limits = "[limits]\nanonymous_per_second = 5\nprincipal_per_second = 8\n";
+    let limits = "[limits]\nanonymous_per_second = 2\nprincipal_per_second = 8\n";
     let world = World::with().toml(limits).start().await;
     world.create(&book::echo("ECHO")).await;
     let team = world.principal("team", &json!([{"may": "invoke"}])).await;
+    let began = Instant::now();
     let strangers = join_all((0..30).map(|_| world.look("/api/dispatch?key=ECHO"))).await;
+    let most = 3.0 + 2.0 * began.elapsed().as_secs_f64();
     let (served, over): (Vec<Answer>, Vec<Answer>) = strangers.into_iter().partition(|answer| answer.status == 200);
-    assert!((5..=12).contains(&served.len()), "{} were served", served.len());
+    assert!(served.len() >= 2 && served.len() as f64 <= most, "{} were served", served.len());
     over.iter().for_each(|answer| shed(answer, "rate_limited"));
     let teams =
         join_all((0..30).map(|_| {
@@ -45,7 +47,7 @@ async fn i10_a_caller_over_its_rate_is_told_when_to_come_back_and_others_are_not
 
 #[tokio::test]
 async fn i10_a_caller_with_too_much_open_is_refused() {
-    let upstream = Upstream::slow(Duration::from_millis(400), |_| answered(200, "{}")).await;
+    let upstream = Upstream::slow(Duration::from_millis(1_500), |_| answered(200, "{}")).await;
     let limits = "[limits]\nconcurrency = 3\n";
     let world = World::with().allow(&[upstream.origin()]).toml(limits).start().await;
     world.create(&book::http("SLOW", &format!("POST {}/$1", upstream.origin()), "$1=word", "")).await;
@@ -59,7 +61,7 @@ async fn i10_a_caller_with_too_much_open_is_refused() {
 
 #[tokio::test]
 async fn i10_an_executor_at_its_limit_sheds_before_anything_is_committed_or_fired() {
-    let upstream = Upstream::slow(Duration::from_millis(400), |_| answered(200, "{}")).await;
+    let upstream = Upstream::slow(Duration::from_millis(1_500), |_| answered(200, "{}")).await;
     let world = World::with().allow(&[upstream.origin()]).toml("[limits]\nin_flight = 2\n").start().await;
     world.create(&book::http("SLOW", &format!("POST {}/$1", upstream.origin()), "$1=word", "")).await;
     let answers = join_all((0..12).map(|_| world.invoke("SLOW", "a"))).await;

@@ -98,7 +98,7 @@ async fn i13_twenty_slow_calls_hold_none_of_two_connections() {
     let upstream = Upstream::thinking(move |_| {
         let url = looked_at.clone();
         async move {
-            tokio::time::sleep(Duration::from_millis(700)).await;
+            tokio::time::sleep(Duration::from_secs(2)).await;
             let open: i64 = sqlx::query_scalar(
                 "select count(*) from pg_stat_activity
                  where datname = current_database() and pid <> pg_backend_pid() and state like 'idle in transaction%'
@@ -133,7 +133,7 @@ async fn i13_twenty_slow_calls_hold_none_of_two_connections() {
         began.elapsed()
     };
     let (slow, took) = tokio::join!(slow, meanwhile);
-    assert!(took < Duration::from_millis(600), "fifteen quick requests took {took:?} beside twenty slow ones");
+    assert!(took < Duration::from_millis(1_700), "fifteen quick requests took {took:?} beside twenty slow ones");
     for answer in slow {
         assert_eq!(answer.json()["output"]["open"], 0, "{}", answer.text);
     }
@@ -263,7 +263,7 @@ async fn a_deadline_is_kept_and_its_end_is_typed() {
             let began = Instant::now();
             let answer = send(request).await;
             let took = began.elapsed();
-            assert!(took < Duration::from_millis(ms + 700), "{ms} ms became {took:?}");
+            assert!(took < Duration::from_millis(ms + 1_500), "{ms} ms became {took:?}");
             match (answer.status, answer.error().as_str()) {
                 (503, "deadline_too_short") => {}
                 (200, _) => assert_eq!(answer.json()["error"]["code"], "http:timeout", "{}", answer.text),

@@ -40,11 +40,18 @@ fn parts(header: &http::HeaderValue) -> (String, String) {
 
 /// The lines of the log that belong to a trace.
 async fn lines(process: &Process, trace: &str) -> Vec<Value> {
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    let log = process.log();
-    // what a person reads at the start is no JSON
-    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    lines.filter(|line| line["trace_id"] == trace).collect()
+    let mut found = Vec::new();
+    for _ in 0..20 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let log = process.log();
+        // what a person reads at the start is no JSON
+        let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        found = lines.filter(|line| line["trace_id"] == trace).collect();
+        if found.len() >= 2 {
+            break;
+        }
+    }
+    found
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
