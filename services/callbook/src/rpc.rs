@@ -19,6 +19,9 @@ pub fn describe_metrics() {
     describe_histogram!("commit_group_calls", Unit::Count, "Calls in one grouped transaction by kind.");
 }
 
+/// gRPC's number for a method that nobody has.
+const UNIMPLEMENTED: u32 = 12;
+
 /// Puts [`Observed`] around the services of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Observe;
@@ -65,6 +68,8 @@ where
                 let answer = answer.await;
                 let code = answer.as_ref().ok().map_or(2, grpc_code);
                 let seconds = began.elapsed().as_secs_f64();
+                // a method that nobody has is a stranger's word and no label
+                let method = if code == UNIMPLEMENTED { "unknown".to_owned() } else { method };
                 metrics::histogram!("rpc_seconds", "method" => method.clone()).record(seconds);
                 metrics::counter!("rpcs_total", "method" => method.clone(), "code" => code.to_string()).increment(1);
                 if !quiet {

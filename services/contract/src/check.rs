@@ -61,7 +61,7 @@ pub(crate) async fn check(app: &App, caller: &Caller, subject: Subject, allow_lo
     let mut checked = write::check(&app.writer(caller), &definition);
     if snapshot.get(definition.key.as_str()).is_none() {
         checked.forgive("keyless_missing_examples");
-        checked.violations.splice(0..0, neighbours(app, &definition.key, allow_lookalike).await?);
+        checked.violations.splice(0..0, neighbours(app, caller, &definition.key, allow_lookalike).await?);
     }
     reaches(&snapshot, &definition, &mut checked);
     checked.warnings.extend(pool_warning(app, &definition).await);
@@ -76,20 +76,25 @@ pub(crate) async fn check(app: &App, caller: &Caller, subject: Subject, allow_lo
 }
 
 /// What keeps a new key from being taken.
-async fn neighbours(app: &App, key: &Key, allow_lookalike: bool) -> Result<Vec<Violation>> {
+async fn neighbours(app: &App, caller: &Caller, key: &Key, allow_lookalike: bool) -> Result<Vec<Violation>> {
     let mut connection = app.directory.pool().acquire().await.map_err(fault)?;
     let mut violations = Vec::new();
+    // a key that the caller does not see is not named
+    let named = |other: String| match Key::parse(&other) {
+        Ok(key) if caller.sees(&key) => format!("`{other}`"),
+        Ok(_) | Err(_) => "another one".to_owned(),
+    };
     if let Some(other) = store::namespace_clash(&mut connection, key).await? {
         violations.push(Violation {
             code: "namespace_conflict",
-            message: format!("a key cannot be the namespace of another, and `{other}` exists"),
+            message: format!("a key cannot be the namespace of another, and {} exists", named(other)),
             how_to_fix: "choose another key".into(),
         });
     }
     if let Some(other) = store::twin(&mut connection, key).await?.filter(|_| !allow_lookalike) {
         violations.push(Violation {
             code: "lookalike_key",
-            message: format!("`{key}` reads like the existing key `{other}`"),
+            message: format!("`{key}` reads like {}, which exists", named(other)),
             how_to_fix: "choose another key, or say allow_lookalike".into(),
         });
     }

@@ -8,7 +8,6 @@ use callbook_domain::caller::{Caller, May};
 use callbook_domain::docstring::Docstring;
 use callbook_domain::row::{Definition, RowType};
 use callbook_store::snapshot::{Entry, Snapshot};
-use serde_json::{Map, Value};
 
 /// How much of a row a caller is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,21 +62,10 @@ impl Shown {
             Sight::Whole => Cow::Borrowed(definition),
             Sight::Public => Cow::Owned(Definition {
                 auth: form(&definition.auth),
-                content: public_content(definition.row_type, &definition.content),
+                content: public_content(definition),
                 ..definition.clone()
             }),
         }
-    }
-}
-
-/// The same for the columns of a version in the history.
-pub(crate) fn veil(columns: &mut Map<String, Value>) {
-    let is_agent = columns.get("type").and_then(Value::as_str) == Some(RowType::Agent.as_str());
-    if let Some(Value::String(auth)) = columns.get_mut("auth") {
-        *auth = form(auth);
-    }
-    if let Some(Value::String(content)) = columns.get_mut("content").filter(|_| is_agent) {
-        *content = public_content(RowType::Agent, content);
     }
 }
 
@@ -91,10 +79,12 @@ fn form(auth: &str) -> String {
     }
 }
 
-fn public_content(row_type: RowType, content: &str) -> String {
-    match row_type {
-        RowType::Agent => Docstring::split(content).0.raw,
-        RowType::Fn | RowType::Http | RowType::Flow => content.to_owned(),
+/// What a model is told in secret, an agent's prompt or a block of one, is for those who may edit it.
+fn public_content(definition: &Definition) -> String {
+    match definition.row_type {
+        RowType::Agent => Docstring::split(&definition.content).0.raw,
+        RowType::Fn if definition.is_prompt_block() => Docstring::split(&definition.content).0.raw,
+        RowType::Fn | RowType::Http | RowType::Flow => definition.content.clone(),
     }
 }
 
@@ -103,14 +93,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_veil_leaves_the_form_of_a_credential_and_no_prompt() {
-        let mut columns =
-            serde_json::json!({"type": "agent", "auth": "bearer:KEY", "content": "# WHAT: x\nSecret prompt"});
-        veil(columns.as_object_mut().unwrap());
-        assert_eq!(columns, serde_json::json!({"type": "agent", "auth": "bearer", "content": "# WHAT: x"}));
-        let mut columns = serde_json::json!({"type": "fn", "auth": "", "content": "[\"$1\"]"});
-        let same = columns.clone();
-        veil(columns.as_object_mut().unwrap());
-        assert_eq!(columns, same);
+    fn a_credential_shows_its_form_and_a_prompt_its_docstring() {
+        assert_eq!((form("bearer:KEY"), form("")), ("bearer".to_owned(), String::new()));
+        let row = |row_type: &str, target: &str| {
+            let content = "# WHAT: x\nSecret prompt";
+            let fields = serde_json::json!({"key": "K", "type": row_type, "target": target, "content": content});
+            public_content(&Definition::from_json(fields.as_object().unwrap()).unwrap().0)
+        };
+        assert_eq!(row("agent", "grok-4"), "# WHAT: x");
+        assert_eq!(row("fn", "prompt_block"), "# WHAT: x");
+        assert_eq!(row("fn", "echo"), "# WHAT: x\nSecret prompt");
     }
 }

@@ -9,7 +9,7 @@ use callbook_store::history::{self, Version};
 use crate::App;
 use crate::error::not_found;
 use crate::page::{self, Cursor};
-use crate::sight::{Sight, veil};
+use crate::sight::Sight;
 
 /// A page of versions, and where the next begins.
 pub(crate) struct Page {
@@ -46,10 +46,7 @@ pub(crate) async fn versions(app: &App, caller: &Caller, key: &str, size: usize,
     let more = versions.len() > size;
     versions.truncate(size);
     if sight == Sight::Public {
-        for version in &mut versions {
-            version.actor = String::new();
-            version.before.iter_mut().chain(&mut version.after).for_each(veil);
-        }
+        versions = versions.into_iter().map(Version::veiled).collect();
     }
     let next = match versions.last() {
         Some(last) if more => cursor.token(&[&last.revision.to_string()]),

@@ -110,12 +110,14 @@ pub struct Ran {
     pub response: Option<Vec<u8>>,
     /// The secrets that went out with it, by name: they may have other values by now, and are taken out all the same.
     pub used: Vec<(String, SecretString)>,
+    /// The most bytes of output that are kept; the rest is cut off after secrets were taken out.
+    pub most: Option<usize>,
 }
 
 impl Ran {
     /// An outcome that touched no wire.
     pub fn local(outcome: Outcome) -> Self {
-        Ran { outcome, request: None, response: None, used: Vec::new() }
+        Ran { outcome, request: None, response: None, used: Vec::new(), most: None }
     }
 }
 

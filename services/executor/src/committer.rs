@@ -22,27 +22,31 @@ impl Committer {
     pub fn start(pool: &PgPool) -> Self {
         let (intents, results, reads) = (pool.clone(), pool.clone(), pool.clone());
         Committer {
-            intents: Grouped::start("intent", move |group: Arc<[Candidate]>| {
+            intents: Grouped::start("intent", Candidate::bytes, move |group: Arc<[Candidate]>| {
                 let pool = intents.clone();
                 async move {
                     let admitted = store::commit::commit(&pool, &group).await?;
                     Ok(group.iter().map(|candidate| admitted.contains(&candidate.id.0)).collect())
                 }
             }),
-            results: Grouped::start("result", move |group: Arc<[Finished]>| {
+            results: Grouped::start("result", Finished::bytes, move |group: Arc<[Finished]>| {
                 let pool = results.clone();
                 async move {
                     let stored = store::finish::finish(&pool, &group).await?;
                     Ok(group.iter().map(|finished| stored.contains(&finished.id)).collect())
                 }
             }),
-            reads: Grouped::start("read", move |group: Arc<[(Candidate, Finished)]>| {
-                let pool = reads.clone();
-                async move {
-                    store::read::write(&pool, &group).await?;
-                    Ok(vec![true; group.len()])
-                }
-            }),
+            reads: Grouped::start(
+                "read",
+                |(candidate, finished)| candidate.bytes() + finished.bytes(),
+                move |group: Arc<[(Candidate, Finished)]>| {
+                    let pool = reads.clone();
+                    async move {
+                        store::read::write(&pool, &group).await?;
+                        Ok(vec![true; group.len()])
+                    }
+                },
+            ),
         }
     }
 

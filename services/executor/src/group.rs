@@ -4,6 +4,7 @@
 //! its neighbours.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{Mutex, mpsc, oneshot};
 
@@ -11,6 +12,11 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 const GROUP: usize = 256;
 /// At most this many transactions of one kind at a time.
 const LANES: usize = 2;
+/// At most about this many bytes in one transaction: a message to Postgres has a bound of its own.
+const GROUP_BYTES: usize = 16 * 1024 * 1024;
+/// How long a transaction may take before the database counts as one that does not answer. Longer than a lock is waited
+/// for.
+const WORK: Duration = Duration::from_secs(15);
 /// How many may wait. Past it the executor is overloaded.
 const QUEUE: usize = 4_096;
 
@@ -40,8 +46,9 @@ where
     T: Clone + Send + Sync + 'static,
     R: Send + 'static,
 {
-    /// Starts the lanes. `work` takes a group and gives one answer for each member, in order.
-    pub fn start<W, F>(kind: &'static str, work: W) -> Self
+    /// Starts the lanes. `work` takes a group and gives one answer for each member, in order; `weigh` tells a member's
+    /// bytes.
+    pub fn start<W, F>(kind: &'static str, weigh: fn(&T) -> usize, work: W) -> Self
     where
         W: Fn(Arc<[T]>) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = sqlx::Result<Vec<R>>> + Send + 'static,
@@ -49,7 +56,7 @@ where
         let (queue, waiting) = mpsc::channel(QUEUE);
         let waiting = Arc::new(Mutex::new(waiting));
         for _ in 0..LANES {
-            tokio::spawn(lane(kind, waiting.clone(), work.clone()));
+            tokio::spawn(lane(kind, weigh, waiting.clone(), work.clone()));
         }
         Grouped { queue }
     }
@@ -68,7 +75,7 @@ where
     }
 }
 
-async fn lane<T, R, W, F>(kind: &'static str, waiting: Waiting<T, R>, work: W)
+async fn lane<T, R, W, F>(kind: &'static str, weigh: fn(&T) -> usize, waiting: Waiting<T, R>, work: W)
 where
     T: Clone + Send + Sync + 'static,
     R: Send + 'static,
@@ -76,15 +83,32 @@ where
     F: Future<Output = sqlx::Result<Vec<R>>> + Send + 'static,
 {
     loop {
-        let mut group = Vec::new();
-        if waiting.lock().await.recv_many(&mut group, GROUP).await == 0 {
+        let mut came = Vec::new();
+        if waiting.lock().await.recv_many(&mut came, GROUP).await == 0 {
             return;
         }
-        metrics::histogram!("commit_group_calls", "kind" => kind).record(group.len() as f64);
-        let began = std::time::Instant::now();
-        settle(group, &work).await;
-        metrics::histogram!("commit_seconds", "kind" => kind).record(began.elapsed().as_secs_f64());
+        for group in portions(came, weigh) {
+            metrics::histogram!("commit_group_calls", "kind" => kind).record(group.len() as f64);
+            let began = std::time::Instant::now();
+            settle(group, &work).await;
+            metrics::histogram!("commit_seconds", "kind" => kind).record(began.elapsed().as_secs_f64());
+        }
     }
+}
+
+/// What came in, in portions that are not too heavy. A member that is too heavy by itself goes alone.
+fn portions<T, R>(came: Vec<(T, R)>, weigh: fn(&T) -> usize) -> Vec<Vec<(T, R)>> {
+    let (mut portions, mut weight) = (vec![Vec::new()], 0);
+    for member in came {
+        let own = weigh(&member.0);
+        if weight + own > GROUP_BYTES && weight > 0 {
+            portions.push(Vec::new());
+            weight = 0;
+        }
+        weight += own;
+        portions.last_mut().expect("there is a first portion").push(member);
+    }
+    portions
 }
 
 async fn settle<T, R, W, F>(group: Vec<(T, Reply<R>)>, work: &W)
@@ -96,7 +120,8 @@ where
     let mut open = vec![group];
     while let Some(mut group) = open.pop() {
         let members: Arc<[T]> = group.iter().map(|(member, _)| member.clone()).collect();
-        match work(members).await {
+        let worked = tokio::time::timeout(WORK, work(members)).await;
+        match worked.unwrap_or(Err(sqlx::Error::PoolTimedOut)) {
             Ok(answers) => {
                 debug_assert_eq!(answers.len(), group.len());
                 for ((_, reply), answer) in group.into_iter().zip(answers) {
@@ -125,15 +150,27 @@ fn fail<T, R>(group: Vec<(T, Reply<R>)>, error: sqlx::Error) {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_heavy_member_goes_alone_and_nobody_is_left_behind() {
+        let weights = [1, GROUP_BYTES, GROUP_BYTES / 2, GROUP_BYTES / 2, 5 * GROUP_BYTES, 1];
+        let portions = portions(weights.iter().map(|weight| (*weight, ())).collect(), |weight| *weight);
+        let sizes: Vec<usize> = portions.iter().map(Vec::len).collect();
+        assert_eq!(sizes, [1, 1, 2, 1, 1]);
+    }
+
     #[tokio::test]
     async fn one_bad_member_does_not_fail_its_neighbours() {
-        let doubled = Arc::new(Grouped::start("test", |group: Arc<[u32]>| async move {
-            tokio::task::yield_now().await;
-            match group.contains(&13) {
-                true => Err(sqlx::Error::RowNotFound),
-                false => Ok(group.iter().map(|n| n * 2).collect()),
-            }
-        }));
+        let doubled = Arc::new(Grouped::start(
+            "test",
+            |_| 1,
+            |group: Arc<[u32]>| async move {
+                tokio::task::yield_now().await;
+                match group.contains(&13) {
+                    true => Err(sqlx::Error::RowNotFound),
+                    false => Ok(group.iter().map(|n| n * 2).collect()),
+                }
+            },
+        ));
         let calls: Vec<_> = (0..100u32)
             .map(|n| {
                 let doubled = doubled.clone();

@@ -88,7 +88,11 @@ async fn pass(app: &Arc<App>, caller: &Caller, request: &Request, id: Invocation
         app.check_breaker(&call).await?;
         let mode = mode(app, &call, request);
         let candidate = candidate(app, caller, request, &call, id, mode);
-        if mode == Mode::Read || app.committer.admit(candidate.clone()).await.map_err(refused)? {
+        let passes = match mode {
+            Mode::Read => commit::still_true(app.directory.pool(), &candidate).await?,
+            Mode::Durable => app.committer.admit(candidate.clone()).await.map_err(refused)?,
+        };
+        if passes {
             return Ok(Passed::Fires(Box::new(call), Box::new(candidate)));
         }
         match commit::why_held(app.directory.pool(), &candidate).await? {

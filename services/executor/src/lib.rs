@@ -178,11 +178,7 @@ impl App {
         let redactor = self.redactor(&ran);
         let clean = |bytes: Vec<u8>| redactor.redact(&bytes).into_owned();
         let output = |output: Output| Output {
-            bytes: if output.truncated {
-                redactor.redact_head(&output.bytes).into_owned()
-            } else {
-                clean(output.bytes)
-            },
+            bytes: cut(clean(output.bytes), ran.most),
             // an upstream that hides a secret here gets no type at all
             media_type: if redactor.finds_in_any_case(&output.media_type) { String::new() } else { output.media_type },
             ..output
@@ -195,10 +191,24 @@ impl App {
                 ..failure
             }),
         };
-        Ran { outcome, request: ran.request.map(clean), response: ran.response.map(clean), used: Vec::new() }
+        Ran {
+            outcome,
+            request: ran.request.map(clean),
+            response: ran.response.map(clean),
+            used: Vec::new(),
+            most: None,
+        }
     }
 }
 
 fn is_same(one: &(String, SecretString), other: &(String, SecretString)) -> bool {
     one.0 == other.0 && one.1.expose_secret() == other.1.expose_secret()
+}
+
+/// The first `most` bytes, and no half of a character.
+fn cut(mut bytes: Vec<u8>, most: Option<usize>) -> Vec<u8> {
+    let Some(most) = most.filter(|most| bytes.len() > *most) else { return bytes };
+    let end = std::str::from_utf8(&bytes).map_or(most, |text| text.floor_char_boundary(most));
+    bytes.truncate(end);
+    bytes
 }

@@ -20,9 +20,12 @@ const DRAIN: Duration = Duration::from_secs(25);
 /// # Errors
 /// The first heartbeat could not be written, so nobody would know whose calls these are.
 pub async fn serve(app: Arc<App>, stop: CancellationToken) -> sqlx::Result<()> {
-    let pool = app.directory.pool().clone();
-    liveness::beat(&pool, app.id, &app.config.pools, &app.config.address).await?;
+    beat(&app).await?;
     resolve(&app).await;
+    let retaining = tokio::spawn({
+        let (app, stop) = (app.clone(), stop.clone());
+        async move { crate::retain::run(&app, stop).await }
+    });
     let mut heard = Instant::now();
     let mut beats = tokio::time::interval(BEAT);
     beats.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -33,7 +36,7 @@ pub async fn serve(app: Arc<App>, stop: CancellationToken) -> sqlx::Result<()> {
             _ = beats.tick() => {}
         }
         let silent = heard.elapsed();
-        match liveness::beat(&pool, app.id, &app.config.pools, &app.config.address).await {
+        match beat(&app).await {
             Ok(()) => heard = Instant::now(),
             Err(error) => {
                 tracing::warn!(%error, "the heartbeat cannot be written");
@@ -42,11 +45,17 @@ pub async fn serve(app: Arc<App>, stop: CancellationToken) -> sqlx::Result<()> {
         }
         if silent < FIT_TO_JUDGE {
             resolve(&app).await;
-            crate::retain::erase(&app).await;
         }
     }
+    retaining.abort();
     drain(&app).await;
     Ok(())
+}
+
+/// A heartbeat that does not hang on a connection which leads nowhere.
+async fn beat(app: &App) -> sqlx::Result<()> {
+    let beating = liveness::beat(app.directory.pool(), app.id, &app.config.pools, &app.config.address);
+    tokio::time::timeout(BEAT, beating).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
 }
 
 async fn resolve(app: &App) {
@@ -75,7 +84,7 @@ async fn drain(app: &App) {
             }
             // those that still run are still ours
             () = tokio::time::sleep(BEAT) => {
-                let _ = liveness::beat(app.directory.pool(), app.id, &app.config.pools, &app.config.address).await;
+                let _ = beat(app).await;
             }
         }
     }

@@ -1,20 +1,37 @@
 //! Retention: the bytes of old calls go, the log stays.
 
-use time::Duration;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
 
 use crate::App;
-use crate::store::receipt;
+use crate::store::receipt::{self, ERASED_AT_ONCE};
 
-/// Erases what is kept of calls that ended longer ago than the setting says. Never within the day of an idempotency
-/// key, unless the setting is shorter than that.
-pub async fn erase(app: &App) {
-    if app.config.retention_days == 0 {
-        return;
-    }
-    let before = app.clock.now() - Duration::days(i64::from(app.config.retention_days));
-    match receipt::erase(app.directory.pool(), before).await {
-        Ok(0) => {}
-        Ok(parts) => tracing::info!(parts, "old payloads erased"),
-        Err(error) => tracing::warn!(%error, "old payloads could not be erased"),
+/// How often old payloads are looked for.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// Erases what is kept of calls that began longer ago than the setting says, until `stop`. By itself: it may take longer
+/// than a heartbeat.
+pub async fn run(app: &App, stop: CancellationToken) {
+    let days = time::Duration::days(i64::from(app.config.retention_days));
+    while app.config.retention_days > 0 {
+        let Some(before) = app.clock.now().checked_sub(days) else { return };
+        let more = match receipt::erase(app.directory.pool(), before).await {
+            Ok(parts) => {
+                if parts > 0 {
+                    tracing::info!(parts, "old payloads erased");
+                }
+                parts >= ERASED_AT_ONCE
+            }
+            Err(error) => {
+                tracing::warn!(%error, "old payloads could not be erased");
+                false
+            }
+        };
+        let pause = if more { Duration::from_millis(50) } else { EVERY };
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
     }
 }

@@ -21,6 +21,8 @@ use tower::ServiceExt as _;
 /// How long a connection may take to send the head of a request. One that dawdles holds nothing but itself, and not for
 /// long.
 const HEAD: Duration = Duration::from_secs(15);
+/// How a connection of HTTP/2 begins.
+const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// How many connections are open at the same time; the next ones wait in the kernel.
 const CONNECTIONS: usize = 16_384;
 /// How long accepting pauses after the system had no more descriptors to give.
@@ -46,17 +48,31 @@ pub(crate) async fn serve(listener: TcpListener, routes: Router, stop: Cancellat
             request.extensions_mut().insert(ConnectInfo(peer));
             routes.clone().oneshot(request)
         });
-        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
-        let connection = open.watch(connection);
+        let (builder, watcher) = (builder.clone(), open.watcher());
         tokio::spawn(async move {
-            // a client that breaks off is no news
-            let _ = connection.await;
+            if tokio::time::timeout(HEAD, speaks(&stream)).await.is_ok_and(|speaks| speaks) {
+                let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+                // a client that breaks off is no news
+                let _ = watcher.watch(connection).await;
+            }
             drop(place);
         });
     }
     drop(listener);
     if tokio::time::timeout(drain, open.shutdown()).await.is_err() {
         tracing::warn!("requests were still open when the time to end them was over");
+    }
+}
+
+/// Waits until it is clear which HTTP the client speaks: until then nobody else counts the time.
+async fn speaks(stream: &TcpStream) -> bool {
+    let mut begun = [0u8; HTTP2.len()];
+    loop {
+        match stream.peek(&mut begun).await {
+            Ok(0) | Err(_) => return false,
+            Ok(read) if read == HTTP2.len() || !HTTP2.starts_with(&begun[..read]) => return true,
+            Ok(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::fault::{Fault, Reason, Result};
+use crate::json;
 use crate::key::Key;
 
 /// The largest `content`, in bytes.
@@ -440,7 +441,7 @@ fn embedded(fields: &Map<String, Value>, name: &str) -> Result<Option<String>> {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::String(s)) if s.trim().is_empty() => return Ok(None),
         Some(Value::String(s)) => {
-            let value: Value = serde_json::from_str(s).map_err(|_| wrong(name, "JSON, or a string that holds JSON"))?;
+            let value: Value = json::value(s).map_err(|_| wrong(name, "JSON, or a string that holds JSON"))?;
             if value.is_null() {
                 return Ok(None);
             }
@@ -456,7 +457,7 @@ fn examples(fields: &Map<String, Value>) -> Result<Vec<Value>> {
     let value = match fields.get("examples") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::String(s)) if s.trim().is_empty() => return Ok(Vec::new()),
-        Some(Value::String(s)) => serde_json::from_str(s).map_err(|_| wrong("examples", expected))?,
+        Some(Value::String(s)) => json::value(s).map_err(|_| wrong("examples", expected))?,
         Some(value) => value.clone(),
     };
     let Value::Array(items) = value else { return Err(wrong("examples", expected)) };

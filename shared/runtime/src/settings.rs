@@ -130,7 +130,7 @@ impl Settings {
             internal_key: pick::key("internal_key", set.internal_key)?,
             allow_origins: address::origins("allow_origins", list(set.allow_origins, file.allow_origins))?,
             secrets_dir: pick::path(set.secrets_dir, file.secrets_dir),
-            catalogue: pick::catalogue(set.catalogue, file.catalogue, &http)?,
+            catalogue: pick::catalogue(set.catalogue, file.catalogue, http.is_loopback() && !set.behind_gateway)?,
             read_mode: flag("read_mode", set.read_mode, file.read_mode)?,
             js: flag("js", set.js, file.js)?,
             audience: pick::audience(set.audience, file.audience)?,

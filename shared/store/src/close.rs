@@ -1,6 +1,6 @@
 //! What an edit means for the rows that reach the edited ones: hashes, effect and risk, closed over the whole tree.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use callbook_domain::compile::{self, Compiled, Reach, ReachKind, Rules};
 use callbook_domain::docstring::Docstring;
@@ -163,12 +163,26 @@ fn compute(nodes: &BTreeMap<String, Node>, leaves: &HashMap<String, Leaf>) -> Cl
             }
         }
     }
-    closure.cycles = nodes
-        .iter()
-        .filter(|(key, node)| node.edited && !closure.facts.contains_key(*key))
-        .map(|(key, _)| key.clone())
-        .collect();
+    closure.cycles = circles(nodes, &closure).into_iter().filter(|key| nodes[key].edited).collect();
     closure
+}
+
+/// Of the rows that are left over, those that stand in a circle: not those that only lead into one.
+fn circles(nodes: &BTreeMap<String, Node>, closure: &Closure) -> Vec<String> {
+    let mut left: BTreeSet<&str> =
+        nodes.keys().map(String::as_str).filter(|key| !closure.facts.contains_key(*key)).collect();
+    loop {
+        let reached: BTreeSet<&str> = left
+            .iter()
+            .flat_map(|key| &nodes[*key].compiled.reaches)
+            .map(|reach| reach.key.as_str())
+            .filter(|key| left.contains(key))
+            .collect();
+        if reached.len() == left.len() {
+            return left.into_iter().map(str::to_owned).collect();
+        }
+        left = reached;
+    }
 }
 
 fn facts(node: &Node, known: &HashMap<String, Leaf>, closure: &mut Closure) -> Facts {

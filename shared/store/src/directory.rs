@@ -30,8 +30,20 @@ const WRITERS: usize = 4;
 /// none.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// How long reading what changed may take; the whole of a large book takes seconds.
+const READ: Duration = Duration::from_secs(60);
+
 /// What is told of every change before the new snapshot is seen by anybody.
 pub type Follower = Box<dyn Fn(&Change) + Send + Sync>;
+
+/// A look at the database that ended.
+#[derive(Default)]
+struct Look {
+    /// Its number.
+    number: u64,
+    /// Why it gave nothing.
+    failed: Option<Fault>,
+}
 
 /// The process's view of the book.
 pub struct Directory {
@@ -39,8 +51,8 @@ pub struct Directory {
     rules: Rules,
     snapshot: ArcSwap<Snapshot>,
     followers: Vec<Follower>,
-    /// Held while the feed is read; holds the number of the last check that ended well.
-    reading: Mutex<u64>,
+    /// Held while the feed is read; holds the last look that ended.
+    reading: Mutex<Look>,
     checks: AtomicU64,
     stale: AtomicBool,
     wake: Notify,
@@ -59,7 +71,7 @@ impl Directory {
             rules,
             snapshot: ArcSwap::default(),
             followers,
-            reading: Mutex::new(0),
+            reading: Mutex::default(),
             checks: AtomicU64::new(0),
             stale: AtomicBool::new(false),
             wake: Notify::new(),
@@ -118,16 +130,17 @@ impl Directory {
     /// A look that began after we came is as good as our own, so at most one waits behind the one that runs.
     async fn catch_up(&self) -> Result<(), Fault> {
         let came = self.checks.load(Ordering::SeqCst);
-        let mut done = self.reading.lock().await;
-        if *done > came {
-            return Ok(());
+        let mut last = self.reading.lock().await;
+        if last.number <= came {
+            last.number = self.checks.fetch_add(1, Ordering::SeqCst) + 1;
+            let outcome = self.read_feed().await.map_err(fault);
+            self.stale.store(outcome.is_err(), Ordering::Relaxed);
+            last.failed = outcome.err();
         }
-        let number = self.checks.fetch_add(1, Ordering::SeqCst) + 1;
-        let outcome = self.read_feed().await.map_err(fault);
-        self.stale.store(outcome.is_err(), Ordering::Relaxed);
-        outcome?;
-        *done = number;
-        Ok(())
+        match &last.failed {
+            None => Ok(()),
+            Some(fault) => Err(fault.clone()),
+        }
     }
 
     async fn read_feed(&self) -> sqlx::Result<()> {
@@ -142,7 +155,8 @@ impl Directory {
         if revision == held.revision && held.revision > 0 {
             return Ok(());
         }
-        let changes = feed::changes(&mut connection, held.revision).await?;
+        let changes = feed::changes(&mut connection, held.revision);
+        let changes = tokio::time::timeout(READ, changes).await.map_err(|_| sqlx::Error::PoolTimedOut)??;
         drop(connection);
         let rules = self.rules.clone();
         let change = tokio::task::spawn_blocking(move || Change {

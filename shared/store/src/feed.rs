@@ -47,7 +47,7 @@ async fn whole(connection: &mut PgConnection) -> sqlx::Result<Changes> {
     let stored = sqlx::query_as!(Stored, "select * from directory").fetch_all(&mut *connection).await?;
     Ok(Changes {
         revision: 0,
-        rows: stored.into_iter().map(Stored::into_row).collect::<sqlx::Result<_>>()?,
+        rows: readable(stored),
         removed: Vec::new(),
         recommended: Some(recommended(connection).await?),
     })
@@ -66,12 +66,18 @@ async fn after(connection: &mut PgConnection, held: i64) -> sqlx::Result<Changes
     let stored = sqlx::query_as!(Stored, "select * from directory where key = any($1)", &keys)
         .fetch_all(&mut *connection)
         .await?;
-    let rows = stored.into_iter().map(Stored::into_row).collect::<sqlx::Result<Vec<Row>>>()?;
+    let rows = readable(stored);
     let present: std::collections::HashSet<&str> = rows.iter().map(|row| row.definition.key.as_str()).collect();
     let removed =
         keys.iter().filter(|key| !present.contains(key.as_str())).filter_map(|key| Key::parse(key).ok()).collect();
     let recommended = if any_recommended { Some(recommended(connection).await?) } else { None };
     Ok(Changes { revision: 0, rows, removed, recommended })
+}
+
+/// A record that this build cannot read is left out: it must not keep the others from being seen.
+fn readable(stored: Vec<Stored>) -> Vec<Row> {
+    let rows = stored.into_iter().map(Stored::into_row);
+    rows.filter_map(|row| row.inspect_err(|error| tracing::error!(%error, "a row cannot be read")).ok()).collect()
 }
 
 /// Every standing answer, in the order of pattern and key.

@@ -26,22 +26,30 @@ pub struct Version {
     pub before: Option<Map<String, Value>>,
     /// The writable columns after it; absent for a tombstone.
     pub after: Option<Map<String, Value>>,
+    /// The columns that the write changed, with both values.
+    pub changes: Vec<(String, Value, Value)>,
 }
 
 impl Version {
-    /// The columns that the write changed, with both values.
-    pub fn changes(&self) -> Vec<(String, Value, Value)> {
-        let empty = Map::new();
-        let (before, after) = (self.before.as_ref().unwrap_or(&empty), self.after.as_ref().unwrap_or(&empty));
-        let names = before.keys().chain(after.keys().filter(|name| !before.contains_key(*name)));
-        names
-            .filter_map(|name| {
-                let old = before.get(name).cloned().unwrap_or(Value::Null);
-                let new = after.get(name).cloned().unwrap_or(Value::Null);
-                (old != new).then(|| (name.clone(), old, new))
-            })
-            .collect()
+    /// The version for somebody who may not edit the row: which columns changed and when, and neither who did it nor what
+    /// stood there. What was taken out of a row was taken out for a reason.
+    pub fn veiled(self) -> Version {
+        let changes = self.changes.into_iter().map(|(name, _, _)| (name, Value::Null, Value::Null)).collect();
+        Version { actor: String::new(), before: None, after: None, changes, ..self }
     }
+}
+
+fn changes(before: Option<&Map<String, Value>>, after: Option<&Map<String, Value>>) -> Vec<(String, Value, Value)> {
+    let empty = Map::new();
+    let (before, after) = (before.unwrap_or(&empty), after.unwrap_or(&empty));
+    let names = before.keys().chain(after.keys().filter(|name| !before.contains_key(*name)));
+    names
+        .filter_map(|name| {
+            let old = before.get(name).cloned().unwrap_or(Value::Null);
+            let new = after.get(name).cloned().unwrap_or(Value::Null);
+            (old != new).then(|| (name.clone(), old, new))
+        })
+        .collect()
 }
 
 /// A page of a key's history, newest first: entries below `before_revision`, at most `limit`.
@@ -61,17 +69,21 @@ pub async fn versions(
     .fetch_all(connection)
     .await
     .map_err(fault)?;
-    let object = |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok());
+    let object = |text: Option<String>| -> Option<Map<String, Value>> { serde_json::from_str(&text?).ok() };
     Ok(records
         .into_iter()
-        .map(|record| Version {
-            version: record.version,
-            revision: record.revision,
-            at: record.at,
-            actor: record.actor,
-            action: record.action,
-            before: object(record.before),
-            after: object(record.after),
+        .map(|record| {
+            let (before, after) = (object(record.before), object(record.after));
+            Version {
+                version: record.version,
+                revision: record.revision,
+                at: record.at,
+                actor: record.actor,
+                action: record.action,
+                changes: changes(before.as_ref(), after.as_ref()),
+                before,
+                after,
+            }
         })
         .collect())
 }

@@ -73,9 +73,10 @@ pub fn connect(options: &PgConnectOptions, max_connections: u32) -> PgPool {
                 Ok(true)
             })
         })
+        // the commit point stands on statements that see what was committed before they began, whatever a database's default
         .after_connect(|connection, _| {
             Box::pin(async move {
-                connection.execute("set role callbook_app; set timezone to 'UTC'; set lock_timeout to '10s'; set idle_in_transaction_session_timeout to '30s'").await?;
+                connection.execute("set role callbook_app; set timezone to 'UTC'; set default_transaction_isolation to 'read committed'; set lock_timeout to '10s'; set idle_in_transaction_session_timeout to '30s'").await?;
                 Ok(())
             })
         })

@@ -131,13 +131,14 @@ async fn reaches(connection: &mut PgConnection, batch: Uuid, rows: &[Staged]) ->
     Ok(())
 }
 
-/// Brings a staged batch into the book, its history and the log. The caller holds the exclusive lock.
+/// Brings a staged batch into the book, its history and the log, and gives how many rows it found. The caller holds the
+/// exclusive lock, and compares: the staging table is emptied when the server crashes.
 pub(crate) async fn merge(
     connection: &mut PgConnection,
     batch: Uuid,
     revision: i64,
     at: OffsetDateTime,
-) -> sqlx::Result<()> {
+) -> sqlx::Result<u64> {
     sqlx::query!("delete from dependency using directory_stage s where s.batch = $1 and dependency.key = s.key", batch)
         .execute(&mut *connection)
         .await?;
@@ -159,7 +160,7 @@ pub(crate) async fn merge(
     )
     .execute(&mut *connection)
     .await?;
-    sqlx::query!(
+    let written = sqlx::query!(
         "insert into directory_history (revision, key, version, action, actor, at, before, after)
          select $2, key, version, action, actor, $3, before, after from directory_stage where batch = $1",
         batch,
@@ -167,7 +168,8 @@ pub(crate) async fn merge(
         at
     )
     .execute(&mut *connection)
-    .await?;
+    .await?
+    .rows_affected();
     sqlx::query!(
         "insert into event (at, kind, key, actor, body)
          select $2, 'mutate', key, actor, event from directory_stage
@@ -178,7 +180,8 @@ pub(crate) async fn merge(
     .execute(&mut *connection)
     .await?;
     sqlx::query!("delete from directory_stage where batch = $1", batch).execute(&mut *connection).await?;
-    notify(connection).await
+    notify(connection).await?;
+    Ok(written)
 }
 
 async fn upsert(connection: &mut PgConnection, batch: Uuid) -> sqlx::Result<()> {
@@ -213,6 +216,12 @@ async fn upsert(connection: &mut PgConnection, batch: Uuid) -> sqlx::Result<()> 
 /// Wakes the replicas. The notice says nothing: they read the history.
 pub(crate) async fn notify(connection: &mut PgConnection) -> sqlx::Result<()> {
     sqlx::query!("select pg_notify($1, '')", crate::directory::CHANNEL).execute(connection).await?;
+    Ok(())
+}
+
+/// Takes away what processes left that died between staging and merge: batches begun before this id.
+pub(crate) async fn sweep(connection: &mut PgConnection, before: Uuid) -> sqlx::Result<()> {
+    sqlx::query!("delete from directory_stage where batch < $1", before).execute(connection).await?;
     Ok(())
 }
 

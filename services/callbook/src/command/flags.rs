@@ -77,8 +77,8 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Reads the file and lays the flags over it.
-    pub fn settings(self) -> Result<Settings, SettingsError> {
+    /// Reads the file and lays the flags over it. `behind_gateway` says that this process has no gateway of its own.
+    pub fn settings(self, behind_gateway: bool) -> Result<Settings, SettingsError> {
         // keys are environment variables only: a flag would be seen by everybody who lists processes
         let variable = |name: &str| std::env::var(name).ok();
         Settings::load(Overrides {
@@ -100,6 +100,7 @@ impl Flags {
             secrets_dir: self.secrets_dir,
             secret_origins: self.secret_origins,
             catalogue: self.catalogue,
+            behind_gateway,
             read_mode: self.read_mode,
             timezone: self.timezone,
             retention_days: self.retention_days,

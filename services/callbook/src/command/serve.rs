@@ -26,7 +26,7 @@ pub struct Serve {
 impl Serve {
     pub fn run(self) -> Result<ExitCode> {
         let roles: BTreeSet<Role> = self.roles.into_iter().collect();
-        let settings = self.flags.settings()?;
+        let settings = self.flags.settings(!roles.contains(&Role::Gateway))?;
         let keys = keys(&settings, &roles)?.0;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(until_signal(settings, roles, keys, async |_| Ok(())))?;

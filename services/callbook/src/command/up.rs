@@ -1,5 +1,6 @@
 //! `callbook up`: everything in one process, ready in a second or two.
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -30,7 +31,7 @@ pub struct Up {
 
 impl Up {
     pub fn run(self) -> Result<ExitCode> {
-        let mut settings = self.flags.settings()?;
+        let mut settings = self.flags.settings(false)?;
         let roles = Role::ALL.into();
         let cluster = private_cluster(&mut settings)?;
         let (keys, just_made) = keys(&settings, &roles)?;
@@ -89,6 +90,10 @@ fn welcome(node: &Node, settings: &Settings, just_made: bool) -> Result<()> {
     match (just_made, file, &settings.owner_key) {
         (_, _, Some(_)) => eprintln!("  key    CALLBOOK_OWNER_KEY"),
         (false, Some(file), None) => eprintln!("  key    {}", file.display()),
+        // a log is no place for a key
+        (true, Some(file), None) if !std::io::stderr().is_terminal() => {
+            eprintln!("  key    made now, in {}", file.display());
+        }
         (true, Some(file), None) => {
             let key = std::fs::read_to_string(&file)?;
             eprintln!("  key    {}   (made now, kept in {})", key.trim(), file.display());

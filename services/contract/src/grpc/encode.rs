@@ -66,7 +66,7 @@ pub(super) fn write(written: Written) -> wire::RowWrite {
 /// One version of a row.
 pub(super) fn version(version: &Version) -> wire::RowVersion {
     let side = |columns: &Option<Map<String, Value>>, value: &Value| columns.as_ref().map(|_| bytes(value));
-    let changes = version.changes().into_iter().map(|(column, before, after)| wire::ColumnChange {
+    let changes = version.changes.iter().cloned().map(|(column, before, after)| wire::ColumnChange {
         column,
         before_json: side(&version.before, &before),
         after_json: side(&version.after, &after),

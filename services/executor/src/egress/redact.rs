@@ -12,10 +12,6 @@ use super::disguise::{Escape, Pattern, View, is_base64, patterns};
 const MIN_SECRET: usize = 4;
 /// How many layers of escapes are looked through.
 const MAX_LAYERS: usize = 3;
-/// The longest escape: two halves of one character, `\ud83d\ude00`.
-const MAX_ESCAPE: usize = 12;
-/// How much of the end of a cut text is searched for the beginning of a secret.
-const MAX_TAIL: usize = 16 * 1024;
 
 /// Finds a set of secrets. Making one costs milliseconds and a few kilobytes for each secret; it is worth keeping until
 /// a value changes. Sharing and cloning are cheap.
@@ -59,15 +55,6 @@ impl Redactor {
     /// The text with every secret replaced by `[redacted:NAME]`; borrowed when it holds none.
     pub fn redact<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
         self.replaced(text, self.spans(text))
-    }
-
-    /// The same for a text that was cut: a secret that the cut left the beginning of goes as well.
-    pub fn redact_head<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
-        let mut spans = self.spans(text);
-        let from = text.len().saturating_sub(MAX_TAIL);
-        let begun = self.begun(&text[from..], MAX_LAYERS);
-        spans.extend(begun.map(|span| Span { start: from + span.start, end: from + span.end, ..span }));
-        self.replaced(text, spans)
     }
 
     /// Whether a text that lost its case, such as a media type, holds a secret.
@@ -125,34 +112,6 @@ impl Redactor {
             }
             push(spans, Span { start, end, name: *name });
         }
-    }
-
-    /// The beginning of a secret at the end of a text, under some layers of escapes too. Its last escape may be cut as
-    /// well, so the text is also read without it.
-    fn begun(&self, text: &[u8], layers: usize) -> Option<Span> {
-        let last = text.iter().rev().take(MAX_ESCAPE).position(|byte| b"%\\".contains(byte));
-        let cut = last.map(|at| &text[..text.len() - at - 1]);
-        let begun = [Some(text), cut].into_iter().flatten().flat_map(|part| {
-            let escapes = [Escape::Percent, Escape::Form, Escape::Backslash].into_iter().filter(|_| layers > 0);
-            let escaped = escapes.filter_map(|escape| {
-                let view = View::of(part, escape)?;
-                let span = self.begun(&view.bytes, layers - 1)?;
-                Some(Span { start: view.source(span.start, span.end).0, ..span })
-            });
-            self.begun_plainly(part).into_iter().chain(escaped).collect::<Vec<_>>()
-        });
-        begun.min_by_key(|span| span.start).map(|span| Span { end: text.len(), ..span })
-    }
-
-    fn begun_plainly(&self, text: &[u8]) -> Option<Span> {
-        let begun = self.patterns.iter().filter_map(|(name, pattern)| {
-            let longest = pattern.bytes.len().saturating_sub(1).min(text.len());
-            let length = (MIN_SECRET..=longest).rev().find(|length| text.ends_with(&pattern.bytes[..*length]))?;
-            let start = text.len() - length;
-            let bits_before = pattern.left && start > 0 && is_base64(text[start - 1]);
-            Some(Span { start: start - usize::from(bits_before), end: text.len(), name: *name })
-        });
-        begun.min_by_key(|span| span.start)
     }
 
     /// Adds what is found under one layer of escapes or several, in places of the text itself.

@@ -135,7 +135,8 @@ fn named(text: &str) -> Option<String> {
 }
 
 fn moment(at: Option<prost_types::Timestamp>) -> Option<OffsetDateTime> {
-    at.and_then(|at| OffsetDateTime::from_unix_timestamp(at.seconds).ok())
+    let nanos = |at: prost_types::Timestamp| i128::from(at.seconds) * 1_000_000_000 + i128::from(at.nanos);
+    at.and_then(|at| OffsetDateTime::from_unix_timestamp_nanos(nanos(at)).ok())
 }
 
 fn id_text(id: Option<Uuid>) -> String {

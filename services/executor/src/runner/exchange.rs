@@ -8,15 +8,25 @@ use serde_json::{Map, Value, json};
 use crate::call::Ran;
 use crate::egress::{self, Answered, Egress, Failed, Limits, Outbound, Phase, Sent};
 
+/// What is read past the bound of an output, in bytes, and cut off once secrets were taken out: a secret that stands
+/// across the cut is seen whole. To look for the beginnings of secrets at the cut instead would tell an upstream which of
+/// its guesses is one.
+const TAIL: usize = 16 * 1024;
+
 /// Sends a request and reads its answer. `is_safe` says that a repetition changes nothing, so that a failure in doubt
 /// may be called retryable.
 pub async fn exchange(egress: &Egress, outbound: Outbound, limits: Limits, is_safe: bool) -> Ran {
     let request = Some(written(&outbound));
+    let most = limits.max_bytes;
+    let limits = Limits { max_bytes: most.saturating_add(TAIL), ..limits };
     let (outcome, response) = match egress::send(egress, outbound, limits).await {
-        Ok(answered) => (outcome(&answered, is_safe), Some(head(&answered))),
+        Ok(mut answered) => {
+            answered.truncated |= answered.body.len() > most;
+            (outcome(&answered, is_safe), Some(head(&answered)))
+        }
         Err(failed) => (Outcome::Failed(unanswered(&failed, is_safe)), None),
     };
-    Ran { outcome, request, response, used: Vec::new() }
+    Ran { outcome, request, response, used: Vec::new(), most: Some(most) }
 }
 
 /// The request as it goes over the wire. Its secrets are taken out before it is kept.

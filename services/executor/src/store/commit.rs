@@ -64,6 +64,13 @@ pub struct Candidate {
     pub event: String,
 }
 
+impl Candidate {
+    /// About how many bytes it adds to a transaction.
+    pub fn bytes(&self) -> usize {
+        self.input.bytes.len() + self.event.len()
+    }
+}
+
 macro_rules! column {
     ($rows:expr, $field:expr) => {
         &$rows.iter().map($field).collect::<Vec<_>>()[..]
@@ -143,6 +150,24 @@ async fn insert(connection: &mut PgConnection, group: &[Candidate]) -> sqlx::Res
     )
     .fetch_all(connection)
     .await
+}
+
+/// Whether a call of read mode, which passes no commit point, may run all the same: its row stands at the revision that
+/// we hold and its key was not taken back. Without a database nothing runs.
+pub async fn still_true(pool: &PgPool, candidate: &Candidate) -> Result<bool> {
+    sqlx::query_scalar!(
+        r#"select exists (
+             select 1 from directory where key = $1 and revision = $2 and enabled
+         ) and ($3::uuid is null or exists (
+             select 1 from principal where id = $3 and revoked_at is null
+         )) as "true!""#,
+        candidate.key,
+        candidate.row_revision,
+        candidate.principal
+    )
+    .fetch_one(pool)
+    .await
+    .map_err(fault)
 }
 
 /// Why a candidate did not pass.

@@ -38,6 +38,13 @@ pub struct Finished {
     pub event: String,
 }
 
+impl Finished {
+    /// About how many bytes it adds to a transaction.
+    pub fn bytes(&self) -> usize {
+        self.event.len() + self.parts.iter().map(|part| part.sealed.bytes.len()).sum::<usize>()
+    }
+}
+
 /// Bytes to keep under their commitment.
 #[derive(Clone, Debug)]
 pub struct Part {
@@ -59,10 +66,21 @@ macro_rules! column {
 /// called unknown keeps that.
 pub async fn finish(pool: &PgPool, group: &[Finished]) -> sqlx::Result<Vec<Uuid>> {
     let mut transaction = pool.begin().await?;
-    let stored = update(&mut transaction, group).await?;
+    let mut stored = update(&mut transaction, group).await?;
     parts(&mut transaction, group, &stored).await?;
+    if stored.len() < group.len() {
+        stored.extend(done_before(&mut transaction, group).await?);
+    }
     transaction.commit().await?;
     Ok(stored)
+}
+
+/// Those whose result is there already: we wrote it, and the answer to that commit was lost.
+async fn done_before(connection: &mut PgConnection, group: &[Finished]) -> sqlx::Result<Vec<Uuid>> {
+    let ids: Vec<Uuid> = group.iter().map(|finished| finished.id).collect();
+    sqlx::query_scalar!("select id from invocation where id = any($1) and state = 'done'", &ids)
+        .fetch_all(connection)
+        .await
 }
 
 async fn update(connection: &mut PgConnection, group: &[Finished]) -> sqlx::Result<Vec<Uuid>> {
@@ -119,7 +137,8 @@ pub async fn parts(connection: &mut PgConnection, group: &[Finished], stored: &[
     }
     sqlx::query!(
         "insert into payload (invocation, part, nonce, bytes, media_type)
-         select * from unnest($1::uuid[], $2::text[], $3::bytea[], $4::bytea[], $5::text[])",
+         select * from unnest($1::uuid[], $2::text[], $3::bytea[], $4::bytea[], $5::text[])
+         on conflict on constraint payload_part_of do nothing",
         column!(kept, |(id, _)| *id),
         column!(kept, |(_, part)| part.name.to_owned()),
         column!(kept, |(_, part)| part.sealed.nonce.clone()),

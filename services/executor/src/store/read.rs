@@ -36,14 +36,16 @@ pub async fn write(pool: &PgPool, group: &[(Candidate, Finished)]) -> sqlx::Resu
                     string_to_array(warnings, E'\\n'), finished_at, ok, material, code, message, retryable, failed_at,
                     upstream_status, output_bytes, truncated
              from call
+             on conflict on constraint invocation_id do nothing
+             returning id
          ), kept as (
              insert into payload (invocation, part, nonce, bytes, media_type)
-             select id, 'input', nonce, input, 'application/json' from call
+             select id, 'input', nonce, input, 'application/json' from call join written using (id)
          )
          insert into event (at, kind, invocation, key, actor, body)
-         select started_at, 'intent', id, key, actor, intent from call
+         select started_at, 'intent', id, key, actor, intent from call join written using (id)
          union all
-         select finished_at, 'result', id, key, actor, result from call",
+         select finished_at, 'result', id, key, actor, result from call join written using (id)",
         column!(group, |(c, _)| c.id.0),
         column!(group, |(c, _)| c.caller.clone()),
         column!(group, |(c, _)| c.actor.clone()),

@@ -196,16 +196,27 @@ pub async fn stats(pool: &PgPool, filter: &Filter) -> sqlx::Result<Vec<Figures>>
     .await
 }
 
-/// Erases what is kept of calls that ended before this moment, a thousand at a time. Gives how many parts went.
+/// How many parts [`erase`] takes away at once.
+pub const ERASED_AT_ONCE: u64 = 1_000;
+
+/// Erases what is kept of calls that began before this moment, oldest first: ids sort by time, so no older call is looked
+/// at twice. Gives how many parts went.
 pub async fn erase(pool: &PgPool, before: OffsetDateTime) -> sqlx::Result<u64> {
+    let newest = floor(before);
     let gone = sqlx::query!(
         "delete from payload where (invocation, part) in (
              select p.invocation, p.part from payload p join invocation i on i.id = p.invocation
-             where i.finished_at < $1 and i.state <> 'running' limit 1000
+             where p.invocation < $1 and i.state <> 'running' order by p.invocation limit 1000
          )",
-        before
+        newest
     )
     .execute(pool)
     .await?;
     Ok(gone.rows_affected())
+}
+
+/// The smallest id of this moment.
+fn floor(at: OffsetDateTime) -> Uuid {
+    let millis = u64::try_from(at.unix_timestamp_nanos() / 1_000_000).unwrap_or(0);
+    uuid::Builder::from_unix_timestamp_millis(millis, &[0; 10]).into_uuid()
 }

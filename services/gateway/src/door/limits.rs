@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use axum::body::{Body, HttpBody};
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use callbook_domain::fault::{Fault, Reason};
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode, header};
 use http_body_util::BodyExt;
 
 use crate::answer::Refusal;
@@ -35,6 +35,9 @@ pub(crate) struct Limiter {
     credentialed: Option<DefaultKeyedRateLimiter<u64>>,
     each: Option<NonZeroUsize>,
     open: Box<[AtomicUsize]>,
+    /// Places of credentials that a service has taken lately. One that nobody has taken yet counts as its address, so
+    /// that invented credentials buy nothing.
+    taken: Box<[AtomicBool]>,
     all: Option<NonZeroUsize>,
     all_open: AtomicUsize,
 }
@@ -50,13 +53,15 @@ impl Limiter {
             credentialed: rate(config.limits.principal_per_second),
             each: config.limits.concurrency,
             open: (0..PLACES).map(|_| AtomicUsize::new(0)).collect(),
+            taken: (0..PLACES).map(|_| AtomicBool::new(false)).collect(),
             all: config.in_flight,
             all_open: AtomicUsize::new(0),
         }
     }
 
-    /// Forgets the callers that have been quiet.
+    /// Forgets the callers that have been quiet, and which credentials were taken: the next answer says it again.
     pub(crate) fn tidy(&self) {
+        self.taken.iter().for_each(|taken| taken.store(false, Ordering::Relaxed));
         for limiter in [&self.anonymous, &self.credentialed].into_iter().flatten() {
             limiter.retain_recent();
             limiter.shrink_to_fit();
@@ -64,9 +69,10 @@ impl Limiter {
     }
 
     fn admit(self: &Arc<Self>, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Slot, Fault> {
-        let credential = headers.get(header::AUTHORIZATION).or_else(|| headers.get(TERMINAL_KEY));
-        let (place, limiter) = match credential {
-            Some(credential) => (self.hasher.hash_one(credential.as_bytes()) % PLACES, &self.credentialed),
+        let own = key(headers).map(|key| self.hasher.hash_one(key) % PLACES);
+        let is_taken = |place: u64| self.taken[index(place)].load(Ordering::Relaxed);
+        let (place, limiter) = match own.filter(|place| is_taken(*place)) {
+            Some(place) => (place, &self.credentialed),
             None => (self.hasher.hash_one(network(peer)) % PLACES, &self.anonymous),
         };
         if let Some(Err(until)) = limiter.as_ref().map(|limiter| limiter.check_key(&place)) {
@@ -74,7 +80,7 @@ impl Limiter {
             let fault = Fault::new(Reason::RateLimited, "more requests a second than this caller may send");
             return Err(fault.retry_after_ms(u64::try_from(wait.as_millis()).unwrap_or(BUSY_MS)));
         }
-        let slot = Slot { limiter: Arc::clone(self), place: usize::try_from(place).unwrap_or_default() };
+        let slot = Slot { limiter: Arc::clone(self), place: index(place), own: own.map(index) };
         let all = self.all_open.fetch_add(1, Ordering::Relaxed);
         let own = self.open[slot.place].fetch_add(1, Ordering::Relaxed);
         // Where it is one too many, the slot's drop takes it back.
@@ -95,6 +101,17 @@ impl Limiter {
 struct Slot {
     limiter: Arc<Limiter>,
     place: usize,
+    /// Where its credential counts once it is taken.
+    own: Option<usize>,
+}
+
+impl Slot {
+    /// Remembers that the request's credential was taken: a service that looks at every credential answered well.
+    fn learn(&self, asks_a_service: bool, status: StatusCode) {
+        if let Some(own) = self.own.filter(|_| asks_a_service && status.is_success()) {
+            self.limiter.taken[own].store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Drop for Slot {
@@ -114,7 +131,9 @@ pub(super) async fn check(State(app): State<Arc<App>>, request: Request, next: N
         Ok(slot) => slot,
         Err(fault) => return Refusal::from(fault).into_response(),
     };
+    let asks_a_service = asks_a_service(&request);
     let (mut parts, body) = next.run(request).await.into_parts();
+    slot.learn(asks_a_service, parts.status);
     // Below, the body counts its request and does not know its length any more.
     let length = body.size_hint().exact().filter(|_| parts.status != StatusCode::NOT_MODIFIED);
     if let Some(length) = length {
@@ -127,10 +146,28 @@ pub(super) async fn check(State(app): State<Arc<App>>, request: Request, next: N
     Response::from_parts(parts, Body::new(counted))
 }
 
+/// Whether an answer that is good says that the credential is: the index, the documents and public confirmations do not
+/// look at it.
+fn asks_a_service(request: &Request) -> bool {
+    let path = request.uri().path();
+    path.starts_with("/api/") && !(path == "/api/dispatch" && request.method() == Method::GET)
+}
+
 /// An orchestrator that gets no answer would end a process that is only busy.
 fn is_health(request: &Request) -> bool {
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     matches!(route, Some("/healthz" | "/readyz"))
+}
+
+/// The key that the request shows, however its header is spelled.
+fn key(headers: &HeaderMap) -> Option<&[u8]> {
+    let shown = headers.get(header::AUTHORIZATION).or_else(|| headers.get(TERMINAL_KEY))?.as_bytes();
+    let bearer = shown.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case(b"bearer "));
+    Some(bearer.map_or(shown, |_| &shown[7..]).trim_ascii())
+}
+
+fn index(place: u64) -> usize {
+    usize::try_from(place).unwrap_or_default()
 }
 
 /// The network of one customer: an IPv4 address, or the first half of an IPv6 address.
@@ -151,13 +188,23 @@ mod tests {
         Arc::new(Limiter::new(&config))
     }
 
+    /// The limits of callers whose credentials were taken before.
+    fn known(keys: &[&str], change: impl FnOnce(&mut Config)) -> Arc<Limiter> {
+        let limiter = limiter(change);
+        for key in keys {
+            let place = index(limiter.hasher.hash_one(key.as_bytes()) % PLACES);
+            limiter.taken[place].store(true, Ordering::Relaxed);
+        }
+        limiter
+    }
+
     fn with(key: &str) -> HeaderMap {
         [(header::AUTHORIZATION, format!("Bearer {key}").parse().unwrap())].into_iter().collect()
     }
 
     #[test]
     fn a_caller_over_its_rate_waits_and_others_do_not() {
-        let limiter = limiter(|config| config.limits.principal_per_second = NonZeroU32::new(2));
+        let limiter = known(&["a", "b"], |config| config.limits.principal_per_second = NonZeroU32::new(2));
         let _held = [limiter.admit(&with("a"), None).ok().unwrap(), limiter.admit(&with("a"), None).ok().unwrap()];
         let refused = limiter.admit(&with("a"), None).err().unwrap();
         assert_eq!(refused.reason(), Reason::RateLimited);
@@ -168,7 +215,7 @@ mod tests {
 
     #[test]
     fn open_requests_are_bounded_and_given_back() {
-        let limiter = limiter(|config| {
+        let limiter = known(&["a", "b", "c"], |config| {
             config.limits.concurrency = NonZeroUsize::new(1);
             config.in_flight = NonZeroUsize::new(2);
         });
@@ -179,6 +226,19 @@ mod tests {
         drop((first, second));
         assert_eq!(limiter.all_open.load(Ordering::Relaxed), 0);
         assert!(limiter.admit(&with("a"), None).is_ok());
+    }
+
+    #[test]
+    fn invented_and_respelled_credentials_buy_nothing() {
+        let limiter = limiter(|config| config.limits.anonymous_per_second = NonZeroU32::new(2));
+        let peer = Some([10, 0, 0, 1].into());
+        let taken = (0..50).filter(|n| limiter.admit(&with(&format!("cbk_{n}")), peer).is_ok()).count();
+        assert_eq!(taken, 2, "they count as their address");
+        let one = key(&with("k")).map(<[u8]>::to_vec);
+        let spelled = |text: &str| [(header::AUTHORIZATION, text.parse().unwrap())].into_iter().collect::<HeaderMap>();
+        assert_eq!(key(&spelled("bEaReR   k ")).map(<[u8]>::to_vec), one);
+        let terminal: HeaderMap = [(TERMINAL_KEY, "k".parse().unwrap())].into_iter().collect();
+        assert_eq!(key(&terminal).map(<[u8]>::to_vec), one);
     }
 
     #[test]

@@ -42,6 +42,9 @@ pub struct Overrides {
     pub secret_origins: Option<String>,
     /// `public` or `private`.
     pub catalogue: Option<String>,
+    /// This process has no gateway: who reaches it, and from where, is another process's to say, so its `http` tells
+    /// nothing about who may read.
+    pub behind_gateway: bool,
     /// `on` or `off`.
     pub read_mode: Option<String>,
     /// `on` or `off`.

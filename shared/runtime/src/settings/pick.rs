@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use jiff::tz::TimeZone;
 use secrecy::SecretString;
 
-use super::{Catalogue, HostPort, SettingsError};
+use super::{Catalogue, SettingsError};
 
 /// The shortest key that is taken, in bytes.
 const SHORTEST_KEY: usize = 16;
@@ -51,12 +51,8 @@ pub(super) fn number(name: &str, set: Option<String>, file: Option<u32>, default
     }
 }
 
-pub(super) fn catalogue(
-    set: Option<String>,
-    file: Option<String>,
-    http: &HostPort,
-) -> Result<Catalogue, SettingsError> {
-    match text(set, file, if http.is_loopback() { "public" } else { "private" }).as_str() {
+pub(super) fn catalogue(set: Option<String>, file: Option<String>, local: bool) -> Result<Catalogue, SettingsError> {
+    match text(set, file, if local { "public" } else { "private" }).as_str() {
         "public" => Ok(Catalogue::Public),
         "private" => Ok(Catalogue::Private),
         other => Err(SettingsError::refused("catalogue", format!("`{other}` is neither public nor private"))),

@@ -241,7 +241,12 @@ pub(crate) fn check_gates(
 }
 
 /// Refuses a key that stands in another's namespace or reads like another key.
-pub(crate) async fn check_neighbours(connection: &mut PgConnection, key: &Key, allow_lookalike: bool) -> Result<()> {
+pub(crate) async fn check_neighbours(
+    connection: &mut PgConnection,
+    caller: &Caller,
+    key: &Key,
+    allow_lookalike: bool,
+) -> Result<()> {
     let above: Vec<String> = key.namespaces().map(str::to_owned).collect();
     let (from, to) = (format!("{key}."), format!("{key}/"));
     let clash = sqlx::query_scalar!(
@@ -254,11 +259,7 @@ pub(crate) async fn check_neighbours(connection: &mut PgConnection, key: &Key, a
     .await
     .map_err(fault)?;
     if let Some(other) = clash {
-        return Err(Fault::new(
-            Reason::NamespaceConflict,
-            format!("a key cannot be the namespace of another, and `{other}` exists"),
-        )
-        .detail(other));
+        return Err(namespace_conflict(caller, &other));
     }
     if allow_lookalike {
         return Ok(());
@@ -273,10 +274,25 @@ pub(crate) async fn check_neighbours(connection: &mut PgConnection, key: &Key, a
     .map_err(fault)?;
     match twin {
         None => Ok(()),
-        Some(other) => Err(Fault::new(Reason::LookalikeKey, format!("`{key}` reads like the existing key `{other}`"))
-            .detail(other)
-            .fix("choose another key, or say allow_lookalike")),
+        Some(other) => Err(lookalike(caller, key, &other)),
     }
+}
+
+/// The refusal of a key that is another's namespace or stands below another. A key that the writer does not see is not
+/// named.
+pub(crate) fn namespace_conflict(caller: &Caller, other: &str) -> Fault {
+    let fault = Fault::new(Reason::NamespaceConflict, "a key cannot be the namespace of another key, and one exists");
+    named(fault, caller, other).fix("choose another key")
+}
+
+/// The refusal of a key that reads like another one.
+pub(crate) fn lookalike(caller: &Caller, key: &Key, other: &str) -> Fault {
+    let fault = Fault::new(Reason::LookalikeKey, format!("`{key}` reads like a key that exists"));
+    named(fault, caller, other).fix("choose another key, or say allow_lookalike")
+}
+
+fn named(fault: Fault, caller: &Caller, other: &str) -> Fault {
+    if Key::parse(other).is_ok_and(|key| caller.sees(&key)) { fault.detail(other) } else { fault }
 }
 
 /// Stages and merges what was prepared. The caller holds the exclusive lock and commits.
@@ -287,5 +303,5 @@ pub(crate) async fn apply(
     stamp: &Stamp<'_>,
 ) -> sqlx::Result<()> {
     stage::stage(connection, batch, &stamp.caller.actor(), staged).await?;
-    stage::merge(connection, batch, stamp.revision, stamp.at).await
+    stage::merge(connection, batch, stamp.revision, stamp.at).await.map(drop)
 }

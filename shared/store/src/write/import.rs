@@ -26,6 +26,8 @@ use crate::{feed, stage};
 const MAX_IMPORT: usize = 64 * 1024 * 1024;
 /// How many warnings an answer repeats.
 const MAX_WARNINGS: usize = 100;
+/// After how long a batch that was staged and not merged belongs to nobody.
+const STALE_BATCH: time::Duration = time::Duration::hours(1);
 /// How often an import that another write overtook is prepared anew before it holds the lock meanwhile.
 const OPTIMISTIC_TRIES: usize = 3;
 
@@ -221,7 +223,7 @@ async fn land(writer: &Writer, prepared: &Prepared, base: i64) -> Result<bool> {
     stage::stage(&mut connection, batch, &writer.caller.actor(), &prepared.staged).await.map_err(fault)?;
     // a connection that waits for another one could wait for ever
     drop(connection);
-    let merged = merge(writer, batch, base).await;
+    let merged = merge(writer, batch, base, prepared.staged.len()).await;
     if !matches!(merged, Ok(true)) {
         let mut connection = writer.directory.pool().acquire().await.map_err(fault)?;
         stage::discard(&mut connection, batch).await.map_err(fault)?;
@@ -229,12 +231,17 @@ async fn land(writer: &Writer, prepared: &Prepared, base: i64) -> Result<bool> {
     merged
 }
 
-async fn merge(writer: &Writer, batch: Uuid, base: i64) -> Result<bool> {
+async fn merge(writer: &Writer, batch: Uuid, base: i64, expected: usize) -> Result<bool> {
     let (mut turn, revision) = Turn::begin(writer).await?;
     if revision != base + 1 {
         return Ok(false);
     }
-    stage::merge(&mut turn, batch, revision, writer.clock.now()).await.map_err(fault)?;
+    let now = writer.clock.now();
+    let written = stage::merge(&mut turn, batch, revision, now).await.map_err(fault)?;
+    if written != expected as u64 {
+        return Ok(false); // the server crashed in between, and what was staged went with it
+    }
+    stage::sweep(&mut turn, uuid_at(now - STALE_BATCH)).await.map_err(fault)?;
     turn.commit().await?;
     let _ = writer.directory.at_least(revision).await;
     Ok(true)
@@ -376,21 +383,14 @@ impl Stored {
         if let Some(other) =
             self.namespaces.get(key.as_str()).or_else(|| key.namespaces().find_map(|n| self.above.get(n)))
         {
-            return Err(Fault::new(
-                Reason::NamespaceConflict,
-                format!("a key cannot be the namespace of another, and `{other}` exists"),
-            )
-            .detail(other.clone()));
+            return Err(batch::namespace_conflict(&writer.caller, other));
         }
         let twin = self
             .skeletons
             .get(&skeleton(key.as_str()))
             .and_then(|twins| twins.iter().find(|twin| *twin != key.as_str()));
         match twin {
-            Some(other) if !options.allow_lookalike => {
-                Err(Fault::new(Reason::LookalikeKey, format!("`{key}` reads like the key `{other}`"))
-                    .detail(other.clone()))
-            }
+            Some(other) if !options.allow_lookalike => Err(batch::lookalike(&writer.caller, key, other)),
             Some(_) | None => Ok(true),
         }
     }

@@ -63,6 +63,9 @@ pub async fn recommend(writer: &Writer, pattern: &str, key: &Key, demote: bool, 
 /// Takes a standing answer back.
 pub async fn unrecommend(writer: &Writer, pattern: &str, key: &Key) -> Result<Deleted> {
     writer.caller.require(May::Edit, Some(key))?;
+    if pattern.contains('\0') {
+        return Ok(Deleted { deleted: false, revision: None }); // no stored pattern holds one
+    }
     let (mut turn, revision) = Turn::begin(writer).await?;
     let removed = sqlx::query!("delete from recommended where pattern = $1 and key = $2", pattern.trim(), key.as_str())
         .execute(&mut *turn)

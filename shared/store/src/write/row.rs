@@ -159,6 +159,10 @@ pub async fn delete(writer: &Writer, key: &Key, options: Options) -> Result<Dele
         check_version(before.as_ref(), options)?;
     }
     let Some(before) = before else { return Ok(Deleted { deleted: false, revision: None }) };
+    if before.definition.sensitive {
+        // else a deletion and a creation would take the gate down
+        writer.caller.require(May::Approve, Some(key))?;
+    }
     let stamp = stamp(writer, revision);
     let edit = Edit { key: key.clone(), action: "delete", before: Some(before), after: None, last_version: 0 };
     let prepared = batch::prepare(&mut turn, vec![edit], &stamp).await.map_err(fault)?;
@@ -208,7 +212,7 @@ async fn commit(
     let compiled: Compiled = compiled.expect("a row without violations is compiled");
     batch::check_gates(&writer.caller, before.as_ref(), &definition, &compiled)?;
     if before.is_none() {
-        batch::check_neighbours(&mut turn, &key, asked.options.allow_lookalike).await?;
+        batch::check_neighbours(&mut turn, &writer.caller, &key, asked.options.allow_lookalike).await?;
     }
     let stamp = stamp(writer, revision);
     let keys = [key.to_string()];

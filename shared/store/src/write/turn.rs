@@ -4,6 +4,7 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
+use callbook_domain::caller::{Caller, unauthorized};
 use callbook_domain::fault::{Fault, Reason, Result};
 use sqlx::{PgConnection, Postgres, Transaction};
 use tokio::sync::SemaphorePermit;
@@ -31,6 +32,9 @@ impl<'a> Turn<'a> {
         })?;
         let mut transaction = writer.directory.pool().begin().await.map_err(fault)?;
         lock::exclusive(&mut transaction).await.map_err(fault)?;
+        if !is_alive(&mut transaction, &writer.caller).await.map_err(fault)? {
+            return Err(unauthorized());
+        }
         let revision = feed::revision(&mut transaction).await.map_err(fault)? + 1;
         Ok((Turn { transaction, _place: place }, revision))
     }
@@ -39,6 +43,17 @@ impl<'a> Turn<'a> {
     pub async fn commit(self) -> Result<()> {
         self.transaction.commit().await.map_err(fault)
     }
+}
+
+/// Whether the writer's key still stands. A revocation takes the same lock, so one that was acknowledged is seen here.
+async fn is_alive(connection: &mut PgConnection, caller: &Caller) -> sqlx::Result<bool> {
+    let Caller::Principal(principal) = caller else { return Ok(true) };
+    sqlx::query_scalar!(
+        r#"select exists (select 1 from principal where id = $1 and revoked_at is null) as "alive!""#,
+        principal.id
+    )
+    .fetch_one(connection)
+    .await
 }
 
 impl Deref for Turn<'_> {
