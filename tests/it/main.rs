@@ -11,6 +11,7 @@ mod calls_again;
 mod contention;
 mod crash;
 mod functions;
+mod gates;
 mod idempotency;
 mod import;
 mod catalogue;

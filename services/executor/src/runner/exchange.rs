@@ -17,11 +17,15 @@ const TAIL: usize = 16 * 1024;
 /// may be called retryable.
 pub async fn exchange(egress: &Egress, outbound: Outbound, limits: Limits, is_safe: bool) -> Ran {
     let request = Some(written(&outbound));
-    let most = limits.max_bytes;
+    let mut most = limits.max_bytes;
     let limits = Limits { max_bytes: most.saturating_add(TAIL), ..limits };
     let (outcome, response) = match egress::send(egress, outbound, limits).await {
         Ok(mut answered) => {
-            answered.truncated |= answered.body.len() > most;
+            let length = answered.body.len();
+            if answered.truncated && length <= most {
+                most = length.saturating_sub(TAIL); // cut as a bomb, and nobody read on
+            }
+            answered.truncated |= length > most;
             (outcome(&answered, is_safe), Some(head(&answered)))
         }
         Err(failed) => (Outcome::Failed(unanswered(&failed, is_safe)), None),

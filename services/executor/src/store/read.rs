@@ -1,6 +1,6 @@
 //! Read mode in SQL: calls that ran already, with intent and result in one batch.
 
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::commit::Candidate;
@@ -80,8 +80,12 @@ pub async fn write(pool: &PgPool, group: &[(Candidate, Finished)]) -> sqlx::Resu
     )
     .execute(&mut *transaction)
     .await?;
+    keep(&mut transaction, group).await?;
+    transaction.commit().await
+}
+
+async fn keep(connection: &mut PgConnection, group: &[(Candidate, Finished)]) -> sqlx::Result<()> {
     let finished: Vec<Finished> = group.iter().map(|(_, finished)| finished.clone()).collect();
     let ids: Vec<Uuid> = finished.iter().map(|finished| finished.id).collect();
-    parts(&mut transaction, &finished, &ids).await?;
-    transaction.commit().await
+    parts(connection, &finished, &ids).await
 }
