@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 
 use callbook_domain::outcome::{Failure, Outcome, Output, is_json};
+use callbook_runtime::telemetry::inject_context;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
 use crate::call::Ran;
@@ -15,7 +17,10 @@ const TAIL: usize = 16 * 1024;
 
 /// Sends a request and reads its answer. `is_safe` says that a repetition changes nothing, so that a failure in doubt
 /// may be called retryable.
-pub async fn exchange(egress: &Egress, outbound: Outbound, limits: Limits, is_safe: bool) -> Ran {
+pub async fn exchange(egress: &Egress, mut outbound: Outbound, limits: Limits, is_safe: bool) -> Ran {
+    if let Some(trace) = trace().filter(|(name, _)| !outbound.headers.iter().any(|(other, _)| other == name)) {
+        outbound.headers.push(trace);
+    }
     let request = Some(written(&outbound));
     let mut most = limits.max_bytes;
     let limits = Limits { max_bytes: most.saturating_add(TAIL), ..limits };
@@ -31,6 +36,13 @@ pub async fn exchange(egress: &Egress, outbound: Outbound, limits: Limits, is_sa
         Err(failed) => (Outcome::Failed(unanswered(&failed, is_safe)), None),
     };
     Ran { outcome, request, response, used: Vec::new(), most: Some(most) }
+}
+
+/// The call's place in its trace, so that the upstream's spans join it. What vendors of tracing put beside it stays in.
+fn trace() -> Option<(HeaderName, HeaderValue)> {
+    let mut headers = HeaderMap::new();
+    inject_context(&mut headers);
+    headers.remove("traceparent").map(|value| (HeaderName::from_static("traceparent"), value))
 }
 
 /// The request as it goes over the wire. Its secrets are taken out before it is kept.

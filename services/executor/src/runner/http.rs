@@ -8,8 +8,7 @@ use callbook_domain::outcome::{Failure, Outcome};
 use callbook_domain::row::Effect;
 use callbook_domain::secret::Verdict;
 use callbook_domain::target::HttpRequest;
-use callbook_runtime::telemetry::inject_context;
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::{HeaderName, HeaderValue, Method};
 use secrecy::{ExposeSecret as _, SecretString};
 use tracing::Instrument as _;
 use url::Url;
@@ -103,21 +102,11 @@ fn prepare(app: &App, call: &Call, request: &HttpRequest) -> Result<(Outbound, O
         headers.retain(|(other, _)| *other != name);
         headers.push((name, value));
     }
-    if let Some(trace) = trace().filter(|(name, _)| !headers.iter().any(|(other, _)| other == name)) {
-        headers.push(trace);
-    }
     let method = Method::from_bytes(request.method.as_str().as_bytes())
         .map_err(|_| Failure::new("http:fetch", "the method is not one"))?;
     let body = request.body.clone().map(Into::into);
     let secret = used.as_ref().map(|used| used.credential.secret.clone());
     Ok((Outbound { method, url, headers, body, secret, redirects: Redirects::None }, used))
-}
-
-/// The call's place in its trace, so that the upstream's spans join it. What vendors of tracing put beside it stays in.
-fn trace() -> Option<(HeaderName, HeaderValue)> {
-    let mut headers = HeaderMap::new();
-    inject_context(&mut headers);
-    headers.remove("traceparent").map(|value| (HeaderName::from_static("traceparent"), value))
 }
 
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Failure> {
