@@ -56,6 +56,7 @@ impl Process {
             .env("CALLBOOK_DATA_DIR", data.path())
             .env("CALLBOOK_OWNER_KEY", OWNER)
             .env("CALLBOOK_INTERNAL_KEY", "internal-key-of-the-tests-012345")
+            .env("CALLBOOK_CATALOGUE", "public")
             .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -48,9 +48,13 @@ pub(crate) async fn serve(listener: TcpListener, routes: Router, stop: Cancellat
             request.extensions_mut().insert(ConnectInfo(peer));
             routes.clone().oneshot(request)
         });
-        let (builder, watcher) = (builder.clone(), open.watcher());
+        let (builder, watcher, stop) = (builder.clone(), open.watcher(), stop.clone());
         tokio::spawn(async move {
-            if tokio::time::timeout(HEAD, speaks(&stream)).await.is_ok_and(|speaks| speaks) {
+            let begun = tokio::select! {
+                () = stop.cancelled() => false,
+                begun = tokio::time::timeout(HEAD, speaks(&stream)) => begun.is_ok_and(|speaks| speaks),
+            };
+            if begun {
                 let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
                 // a client that breaks off is no news
                 let _ = watcher.watch(connection).await;

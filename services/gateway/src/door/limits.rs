@@ -33,6 +33,8 @@ pub(crate) struct Limiter {
     clock: DefaultClock,
     anonymous: Option<DefaultKeyedRateLimiter<u64>>,
     credentialed: Option<DefaultKeyedRateLimiter<u64>>,
+    /// Of an address, for credentials that nobody has taken yet: apart from those without any, who would crowd them out.
+    unproven: Option<DefaultKeyedRateLimiter<u64>>,
     each: Option<NonZeroUsize>,
     open: Box<[AtomicUsize]>,
     /// Places of credentials that a service has taken lately. One that nobody has taken yet counts as its address, so
@@ -51,6 +53,7 @@ impl Limiter {
             clock: DefaultClock::default(),
             anonymous: rate(config.limits.anonymous_per_second),
             credentialed: rate(config.limits.principal_per_second),
+            unproven: rate(config.limits.anonymous_per_second),
             each: config.limits.concurrency,
             open: (0..PLACES).map(|_| AtomicUsize::new(0)).collect(),
             taken: (0..PLACES).map(|_| AtomicBool::new(false)).collect(),
@@ -62,7 +65,7 @@ impl Limiter {
     /// Forgets the callers that have been quiet, and which credentials were taken: the next answer says it again.
     pub(crate) fn tidy(&self) {
         self.taken.iter().for_each(|taken| taken.store(false, Ordering::Relaxed));
-        for limiter in [&self.anonymous, &self.credentialed].into_iter().flatten() {
+        for limiter in [&self.anonymous, &self.credentialed, &self.unproven].into_iter().flatten() {
             limiter.retain_recent();
             limiter.shrink_to_fit();
         }
@@ -71,9 +74,11 @@ impl Limiter {
     fn admit(self: &Arc<Self>, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Slot, Fault> {
         let own = key(headers).map(|key| self.hasher.hash_one(key) % PLACES);
         let is_taken = |place: u64| self.taken[index(place)].load(Ordering::Relaxed);
-        let (place, limiter) = match own.filter(|place| is_taken(*place)) {
-            Some(place) => (place, &self.credentialed),
-            None => (self.hasher.hash_one(network(peer)) % PLACES, &self.anonymous),
+        let at_its_address = |kind: &str| self.hasher.hash_one((kind, network(peer))) % PLACES;
+        let (place, limiter) = match own {
+            Some(place) if is_taken(place) => (place, &self.credentialed),
+            Some(_) => (at_its_address("unproven"), &self.unproven),
+            None => (at_its_address("anonymous"), &self.anonymous),
         };
         if let Some(Err(until)) = limiter.as_ref().map(|limiter| limiter.check_key(&place)) {
             let wait = until.wait_time_from(self.clock.now());
