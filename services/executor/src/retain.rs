@@ -14,7 +14,10 @@ const EVERY: Duration = Duration::from_secs(5);
 /// than a heartbeat.
 pub async fn run(app: &App, stop: CancellationToken) {
     let days = time::Duration::days(i64::from(app.config.retention_days));
-    while app.config.retention_days > 0 {
+    if days.is_zero() {
+        return;
+    }
+    loop {
         let Some(before) = app.clock.now().checked_sub(days) else { return };
         let more = match receipt::erase(app.directory.pool(), before).await {
             Ok(parts) => {
