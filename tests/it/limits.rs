@@ -31,12 +31,11 @@ async fn i10_a_caller_over_its_rate_is_told_when_to_come_back_and_others_are_not
     let (served, over): (Vec<Answer>, Vec<Answer>) = strangers.into_iter().partition(|answer| answer.status == 200);
     assert!(served.len() >= 2 && served.len() as f64 <= most, "{} were served", served.len());
     over.iter().for_each(|answer| shed(answer, "rate_limited"));
-    let teams =
-        join_all((0..30).map(|_| {
-            send(world.bearer(&team, Method::POST, "/api/dispatch").json(&json!({"key": "ECHO", "body": "a"})))
-        }))
-        .await;
-    assert!(teams[0].status == 200, "a principal has a rate of its own: {}", teams[0].text);
+    let call = || send(world.bearer(&team, Method::POST, "/api/dispatch").json(&json!({"key": "ECHO", "body": "a"})));
+    let first = call().await;
+    assert_eq!(first.status, 200, "a principal has a rate of its own: {}", first.text);
+    let teams = join_all((0..30).map(|_| call())).await;
+    assert!(teams.iter().any(|answer| answer.status == 200), "and what is left of it is served");
     teams.iter().filter(|answer| answer.status != 200).for_each(|answer| shed(answer, "rate_limited"));
     assert_eq!(world.look("/healthz").await.status, 200, "an orchestrator is always answered");
     let wait = over[0].json()["retry_after_ms"].as_u64().unwrap();
