@@ -16,9 +16,9 @@ use callbook_store::snapshot::Snapshot;
 use callbook_store::write;
 use serde_json::{Map, Value, json};
 
+use crate::App;
 use crate::error::not_found;
 use crate::write::pool_warning;
-use crate::{App, store};
 
 /// What to check.
 pub(crate) enum Subject {
@@ -84,14 +84,14 @@ async fn neighbours(app: &App, caller: &Caller, key: &Key, allow_lookalike: bool
         Ok(key) if caller.sees(&key) => format!("`{other}`"),
         Ok(_) | Err(_) => "another one".to_owned(),
     };
-    if let Some(other) = store::namespace_clash(&mut connection, key).await? {
+    if let Some(other) = write::namespace_clash(&mut connection, key).await? {
         violations.push(Violation {
             code: "namespace_conflict",
             message: format!("a key cannot be the namespace of another, and {} exists", named(other)),
             how_to_fix: "choose another key".into(),
         });
     }
-    if let Some(other) = store::twin(&mut connection, key).await?.filter(|_| !allow_lookalike) {
+    if let Some(other) = write::twin(&mut connection, key).await?.filter(|_| !allow_lookalike) {
         violations.push(Violation {
             code: "lookalike_key",
             message: format!("`{key}` reads like {}, which exists", named(other)),

@@ -247,35 +247,43 @@ pub(crate) async fn check_neighbours(
     key: &Key,
     allow_lookalike: bool,
 ) -> Result<()> {
-    let above: Vec<String> = key.namespaces().map(str::to_owned).collect();
-    let (from, to) = (format!("{key}."), format!("{key}/"));
-    let clash = sqlx::query_scalar!(
-        "select key from directory where key = any($1) or (key >= $2 and key < $3) limit 1",
-        &above,
-        from,
-        to
-    )
-    .fetch_optional(&mut *connection)
-    .await
-    .map_err(fault)?;
-    if let Some(other) = clash {
+    if let Some(other) = namespace_clash(connection, key).await? {
         return Err(namespace_conflict(caller, &other));
     }
     if allow_lookalike {
         return Ok(());
     }
-    let twin = sqlx::query_scalar!(
+    match twin(connection, key).await? {
+        None => Ok(()),
+        Some(other) => Err(lookalike(caller, key, &other)),
+    }
+}
+
+/// A stored key that this one would be a namespace of, or that would be a namespace of this one.
+pub async fn namespace_clash(connection: &mut PgConnection, key: &Key) -> Result<Option<String>> {
+    let above: Vec<String> = key.namespaces().map(str::to_owned).collect();
+    let (from, to) = (format!("{key}."), format!("{key}/"));
+    sqlx::query_scalar!(
+        "select key from directory where key = any($1) or (key >= $2 and key < $3) order by key limit 1",
+        &above,
+        from,
+        to
+    )
+    .fetch_optional(connection)
+    .await
+    .map_err(fault)
+}
+
+/// A stored key that reads like this one.
+pub async fn twin(connection: &mut PgConnection, key: &Key) -> Result<Option<String>> {
+    sqlx::query_scalar!(
         "select key from directory where skeleton = $1 and key <> $2 order by key limit 1",
         skeleton(key.as_str()),
         key.as_str()
     )
     .fetch_optional(connection)
     .await
-    .map_err(fault)?;
-    match twin {
-        None => Ok(()),
-        Some(other) => Err(lookalike(caller, key, &other)),
-    }
+    .map_err(fault)
 }
 
 /// The refusal of a key that is another's namespace or stands below another. A key that the writer does not see is not

@@ -19,6 +19,7 @@ use time::OffsetDateTime;
 
 use crate::directory::Directory;
 
+pub use batch::{namespace_clash, twin};
 pub use import::{Import, ImportMode, Imported, OnConflict, RefusedLine, import};
 pub use recommend::{list_recommended, recommend, unrecommend};
 pub use restore::restore;
