@@ -66,6 +66,7 @@ const RPCS: &[(&str, Who)] = &[
     ("callbook.resolver.v1.ResolverService/ListCapabilities", Callers),
     ("callbook.resolver.v1.ResolverService/ListCategories", Callers),
     ("callbook.resolver.v1.ResolverService/ListRegistry", Callers),
+    ("callbook.resolver.v1.ResolverService/ListSignatures", Callers),
     ("callbook.resolver.v1.ResolverService/SearchRows", Callers),
     ("callbook.resolver.v1.ResolverService/WatchChanges", Callers),
 ];

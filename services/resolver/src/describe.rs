@@ -142,7 +142,7 @@ fn row(snapshot: &Snapshot, caller: &Caller, key: &str) -> Result<Arc<Entry>> {
 
 /// The row's schema, or that of the strings which stand for its positions. A third party's words in it hold nothing
 /// that a reader would not see.
-fn input_schema(entry: &Entry, compiled: &Compiled) -> Value {
+pub(crate) fn input_schema(entry: &Entry, compiled: &Compiled) -> Value {
     let signature = &compiled.signature;
     match &signature.schema {
         Some(schema) => {
@@ -168,7 +168,7 @@ fn input_schema(entry: &Entry, compiled: &Compiled) -> Value {
 }
 
 /// Names and allowed values stay as they are: they are what a call must send.
-fn clean_words(value: &mut Value) {
+pub(crate) fn clean_words(value: &mut Value) {
     match value {
         Value::Object(map) => {
             for (name, child) in map.iter_mut() {

@@ -10,6 +10,7 @@ mod list;
 mod map;
 mod registry;
 mod search;
+mod signature;
 mod stamp;
 mod watch;
 

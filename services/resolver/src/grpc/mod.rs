@@ -2,6 +2,7 @@
 
 mod decode;
 mod encode;
+mod signature;
 mod stream;
 
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use callbook_wire::resolver::v1::resolver_service_server::{ResolverService, Reso
 use callbook_wire::resolver::v1::{
     self as wire, AskRequest, AskResponse, DescribeRequest, DescribeResponse, GetMapRequest, GetMapResponse,
     GetStampRequest, GetStampResponse, ListCapabilitiesRequest, ListCapabilitiesResponse, ListCategoriesRequest,
-    ListCategoriesResponse, ListRegistryRequest, ListRegistryResponse, SearchRowsRequest, SearchRowsResponse,
-    WatchChangesRequest,
+    ListCategoriesResponse, ListRegistryRequest, ListRegistryResponse, ListSignaturesRequest, ListSignaturesResponse,
+    SearchRowsRequest, SearchRowsResponse, WatchChangesRequest,
 };
 use http::HeaderMap;
 use tonic::{Request, Response, Status};
@@ -134,6 +135,16 @@ impl ResolverService for Grpc {
             next_page_token: registered.next,
             stale: self.is_stale(),
         }))
+    }
+
+    async fn list_signatures(
+        &self,
+        request: Request<ListSignaturesRequest>,
+    ) -> Result<Response<ListSignaturesResponse>, Status> {
+        let caller = self.reader(request.metadata().as_ref()).await?;
+        let wanted = signature::wanted(request.into_inner())?;
+        let page = crate::signature::signatures(&self.0, &caller, wanted).await.map_err(|fault| to_status(&fault))?;
+        Ok(Response::new(ListSignaturesResponse { stale: self.is_stale(), ..signature::page(page) }))
     }
 
     async fn search_rows(&self, request: Request<SearchRowsRequest>) -> Result<Response<SearchRowsResponse>, Status> {
