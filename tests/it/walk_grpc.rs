@@ -57,7 +57,7 @@ async fn a_capability_is_created_asked_for_called_and_proven_over_grpc() {
 
     let form = Some(executor::arguments::Form::Body("37.77|-122.42".to_owned()));
     let arguments = Some(executor::Arguments { form });
-    let invoke = executor::InvokeRequest { key: key.clone(), arguments, idempotency_key: None, repairs: None };
+    let invoke = executor::InvokeRequest { key: key.clone(), arguments, ..Default::default() };
     let answer =
         ExecutorServiceClient::new(channel.clone()).invoke(owned(invoke)).await.unwrap().into_inner().answer.unwrap();
     assert!(answer.ok && answer.ran && answer.result.starts_with("HTTP 200:{"), "{answer:?}");

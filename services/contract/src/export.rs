@@ -23,7 +23,7 @@ pub(crate) async fn export(app: &App, caller: &Caller, filter: Filter) -> Result
     let edits = match caller {
         Caller::Owner => true,
         Caller::Principal(principal) => principal.grants.iter().any(|grant| grant.may == May::Edit),
-        Caller::Anonymous => false,
+        Caller::Holder(_) | Caller::Anonymous => false,
     };
     if !edits {
         caller.require(May::Edit, None)?;

@@ -12,6 +12,7 @@ use callbook_store::snapshot::{Entry, Snapshot};
 use crate::App;
 use crate::call::{Call, Request, Work};
 use crate::config::MIN_DEADLINE;
+use crate::tree::{Authority, Place};
 
 /// Decides a call against the snapshot; where the snapshot may be the reason of a refusal, looks again at a fresh one.
 ///
@@ -20,6 +21,10 @@ use crate::config::MIN_DEADLINE;
 /// `args_invalid` and its kin, `no_executor_for_pool`, `deadline_too_short`.
 pub async fn admit(app: &App, caller: &Caller, request: &Request) -> Result<Call> {
     caller.require_credential()?;
+    // what a flow has written runs the rows that it was admitted with
+    if let Some(Place { authority: Authority::Written, tree, .. }) = &request.place {
+        return against(app, caller, request, &tree.book);
+    }
     let held = app.directory.snapshot();
     match against(app, caller, request, &held) {
         Err(fault) if hangs_on_the_row(&fault) => {
@@ -35,21 +40,26 @@ fn hangs_on_the_row(fault: &Fault) -> bool {
     !matches!(fault.reason(), Reason::Unauthorized | Reason::Forbidden | Reason::DeadlineTooShort)
 }
 
-fn against(app: &App, caller: &Caller, request: &Request, snapshot: &Snapshot) -> Result<Call> {
+fn against(app: &App, caller: &Caller, request: &Request, snapshot: &Arc<Snapshot>) -> Result<Call> {
     // asked before whether the row exists, so that a refusal says nothing about it
     let key = Key::parse(&request.key).ok();
-    if key.as_ref().is_none_or(|key| !caller.may(May::Invoke, Some(key))) && *caller != Caller::Owner {
+    let is_written = request.place.as_ref().is_some_and(|place| place.authority == Authority::Written);
+    let may = |key: &Key| is_written || caller.may(May::Invoke, Some(key));
+    if !key.as_ref().is_some_and(may) && *caller != Caller::Owner {
         return caller.require(May::Invoke, key.as_ref()).and(Err(snapshot.unknown_key(caller, &request.key)));
     }
-    let (entry, compiled) = callable(snapshot, caller, &request.key)?;
-    if entry.row.risk == Risk::High && *caller != Caller::Owner {
+    let sight = if is_written { &Caller::Owner } else { caller };
+    let (entry, compiled) = callable(snapshot, sight, &request.key)?;
+    if entry.row.risk == Risk::High && *caller != Caller::Owner && !is_written {
         return Err(Fault::new(Reason::OwnerGateRequired, "the row is sensitive, only the owner may call it"));
     }
     let bound = compiled.signature.bind(&request.sent)?;
     let work = match &compiled.plan {
         Plan::Http(plan) => Work::Http(plan.fill(&bound)?),
         Plan::Fn(plan) => Work::Fn(plan.arguments.fill(&bound)?),
-        Plan::Flow(_) | Plan::Agent(_) | Plan::Block => return Err(no_runner(&entry)),
+        Plan::Flow(_) => Work::Flow,
+        Plan::Agent(_) => Work::Agent,
+        Plan::Block => return Err(no_runner(&entry)),
     };
     let pool = entry.row.definition.pool();
     if !app.config.pools.iter().any(|served| served == pool) {
@@ -60,7 +70,7 @@ fn against(app: &App, caller: &Caller, request: &Request, snapshot: &Snapshot) -
     if request.deadline.left() < MIN_DEADLINE {
         return Err(Fault::new(Reason::DeadlineTooShort, "the deadline leaves no time to run"));
     }
-    Ok(Call { caller: caller.clone(), entry, bound, work })
+    Ok(Call { caller: caller.clone(), entry, bound, work, place: request.place.clone(), book: snapshot.clone() })
 }
 
 /// The row that this caller may call, enabled and compiled, of a type that has a runner.
@@ -71,8 +81,8 @@ pub fn callable<'a>(snapshot: &'a Snapshot, caller: &Caller, key: &str) -> Resul
         .ok_or_else(|| snapshot.unknown_key(caller, key))?;
     let compiled = entry.compiled.as_ref().map_err(Clone::clone)?;
     match &compiled.plan {
-        Plan::Http(_) | Plan::Fn(_) => Ok((entry.clone(), compiled)),
-        Plan::Flow(_) | Plan::Agent(_) | Plan::Block => Err(no_runner(entry)),
+        Plan::Http(_) | Plan::Fn(_) | Plan::Flow(_) | Plan::Agent(_) => Ok((entry.clone(), compiled)),
+        Plan::Block => Err(no_runner(entry)),
     }
 }
 

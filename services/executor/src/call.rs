@@ -9,9 +9,11 @@ use callbook_domain::canonical;
 use callbook_domain::invocation::{InvocationId, Mode};
 use callbook_domain::outcome::{Failure, Outcome, Output};
 use callbook_domain::target::HttpRequest;
-use callbook_store::snapshot::Entry;
+use callbook_store::snapshot::{Entry, Snapshot};
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
+
+use crate::tree::Place;
 
 /// What a caller asks for.
 #[derive(Clone, Debug)]
@@ -28,6 +30,8 @@ pub struct Request {
     pub replay_of: Option<InvocationId>,
     /// When the caller no longer waits.
     pub deadline: Deadline,
+    /// Which call makes it; absent for a caller's own.
+    pub place: Option<Place>,
 }
 
 impl Request {
@@ -42,6 +46,7 @@ impl Request {
                 Ok(value) => canonical::to_string(&value),
                 Err(_) => raw.get().to_owned(),
             },
+            Sent::List(arguments) => Sent::list_text(arguments),
         };
         Sha256::new().chain_update(&self.key).chain_update([0]).chain_update(sent).finalize().to_vec()
     }
@@ -75,6 +80,10 @@ pub enum Work {
     Http(HttpRequest),
     /// A function with its arguments.
     Fn(Vec<Argument>),
+    /// The steps of the row's flow.
+    Flow,
+    /// The row's agent.
+    Agent,
 }
 
 /// A call that passed admission.
@@ -88,6 +97,10 @@ pub struct Call {
     pub bound: Bound,
     /// What runs.
     pub work: Work,
+    /// Which call makes it; absent for a caller's own.
+    pub place: Option<Place>,
+    /// The book that it was admitted against.
+    pub book: Arc<Snapshot>,
 }
 
 /// The arguments as they came, as the JSON that a replay reads: `{"body":…}`, `{"args":…}` or `{}`.
@@ -96,6 +109,7 @@ pub fn sent_json(sent: &Sent) -> String {
         Sent::Nothing => "{}".to_owned(),
         Sent::Body(body) => serde_json::json!({ "body": body }).to_string(),
         Sent::Args(raw) => format!("{{\"args\":{raw}}}"),
+        Sent::List(arguments) => format!("{{\"args\":{}}}", Sent::list_text(arguments)),
     }
 }
 
@@ -112,12 +126,14 @@ pub struct Ran {
     pub used: Vec<(String, SecretString)>,
     /// The most bytes of output that are kept; the rest is cut off after secrets were taken out.
     pub most: Option<usize>,
+    /// What it cost by itself, in US dollars; the calls that it made have their own.
+    pub cost_usd: f64,
 }
 
 impl Ran {
     /// An outcome that touched no wire.
     pub fn local(outcome: Outcome) -> Self {
-        Ran { outcome, request: None, response: None, used: Vec::new(), most: None }
+        Ran { outcome, request: None, response: None, used: Vec::new(), most: None, cost_usd: 0.0 }
     }
 }
 

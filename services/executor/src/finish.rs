@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use callbook_domain::event::{Body, EventKind, Sealed};
 use callbook_domain::fault::Result;
-use callbook_domain::invocation::{Mode, Status};
+use callbook_domain::invocation::{InvocationId, Mode, Status};
 use callbook_domain::outcome::{Failure, Outcome, Output};
 use callbook_domain::row::{Effect, timestamp};
 use futures::FutureExt as _;
@@ -14,12 +14,14 @@ use tokio::sync::oneshot;
 
 use crate::App;
 use crate::call::{Answer, Call, Deadline, Ran, did};
+use crate::child::Running;
 use crate::config::LEASE_AFTER_DEADLINE;
 use crate::group::Refused;
 use crate::invoke::not_stored;
 use crate::runner;
 use crate::store::commit::Candidate;
 use crate::store::finish::{Finished, Part};
+use crate::tree::Tree;
 
 /// Runs the call, commits its result and only then answers. If the result cannot be written it goes on trying until
 /// the lease ends.
@@ -31,7 +33,7 @@ pub async fn run_to_the_end(
     reply: oneshot::Sender<Result<Answer>>,
 ) {
     let began = Instant::now();
-    let ran = bounded(&app, &call, deadline).await;
+    let ran = bounded(&app, &call, candidate.id, deadline).await;
     count(&candidate, &ran, began.elapsed());
     let ran = app.redacted(ran);
     let finished = finished(&app, &call, &candidate, &ran);
@@ -53,7 +55,7 @@ fn count(candidate: &Candidate, ran: &Ran, took: Duration) {
 }
 
 /// A runner ends in time, and a runner that panics is a failed outcome like another.
-async fn bounded(app: &Arc<App>, call: &Call, deadline: Deadline) -> Ran {
+async fn bounded(app: &Arc<App>, call: &Call, id: InvocationId, deadline: Deadline) -> Ran {
     let own = call
         .entry
         .row
@@ -63,7 +65,12 @@ async fn bounded(app: &Arc<App>, call: &Call, deadline: Deadline) -> Ran {
     // what is left of the deadline has to carry the answer too
     let left = deadline.left();
     let limit = own.min(left.saturating_sub((left / 10).min(Duration::from_millis(250))));
-    let running = AssertUnwindSafe(runner::run(app, call, limit)).catch_unwind();
+    let tree = match &call.place {
+        Some(place) => place.tree.clone(),
+        None => Tree::new(id, call.book.clone()),
+    };
+    let running = Running { app, call, id, tree: &tree, deadline, limit };
+    let running = AssertUnwindSafe(runner::run(running)).catch_unwind();
     // a runner keeps its own time and says more; this is the wall behind it
     match tokio::time::timeout(limit + Duration::from_millis(250), running).await {
         Ok(Ok(ran)) => ran,

@@ -11,7 +11,7 @@ use callbook_domain::invocation::{InvocationId, Mode, State, check_idempotency_k
 use callbook_domain::row::{Effect, timestamp};
 use callbook_store::fault::fault;
 use time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tracing::Instrument as _;
 
 use crate::App;
@@ -43,6 +43,16 @@ pub async fn invoke(app: &Arc<App>, caller: &Caller, request: Request) -> Result
         }
     }
     let slot = app.slot()?;
+    walk_aside(app, caller, request, slot).await
+}
+
+/// Walks a call in a task of its own, which holds its place among the calls in flight, and waits for the answer.
+pub async fn walk_aside(
+    app: &Arc<App>,
+    caller: &Caller,
+    request: Request,
+    slot: Option<OwnedSemaphorePermit>,
+) -> Result<Answer> {
     let (id, deadline) = (InvocationId::new(app.clock.now()), request.deadline);
     let (reply, answer) = oneshot::channel();
     let walk = walk(app.clone(), caller.clone(), request, id, reply);
@@ -131,7 +141,10 @@ pub fn overloaded() -> Fault {
 
 /// The operator's switch: rows that read, called without an idempotency key, are committed after their call.
 fn mode(app: &App, call: &Call, request: &Request) -> Mode {
-    let linked = request.idempotency_key.is_some() || request.repairs.is_some() || request.replay_of.is_some();
+    let linked = request.idempotency_key.is_some()
+        || request.repairs.is_some()
+        || request.replay_of.is_some()
+        || request.place.is_some();
     let reads = app.config.read_mode && call.entry.row.effect == Effect::Read && !linked;
     if reads { Mode::Read } else { Mode::Durable }
 }
@@ -150,6 +163,7 @@ fn candidate(app: &App, caller: &Caller, request: &Request, call: &Call, id: Inv
         .set("risk", row.risk.as_str())
         .set("effect", row.effect.as_str())
         .set("in", input.commitment())
+        .set("parent", request.place.as_ref().map(|place| place.parent.to_string()))
         .set("repairs", request.repairs.map(|id| id.to_string()))
         .set("replay_of", request.replay_of.map(|id| id.to_string()))
         .set("mode", mode.as_str())
@@ -158,8 +172,8 @@ fn candidate(app: &App, caller: &Caller, request: &Request, call: &Call, id: Inv
         id,
         caller: caller.identity(),
         principal: match caller {
-            Caller::Principal(principal) => Some(principal.id),
-            Caller::Owner | Caller::Anonymous => None,
+            Caller::Principal(principal) => (!principal.is_outside).then_some(principal.id),
+            Caller::Owner | Caller::Holder(_) | Caller::Anonymous => None,
         },
         actor: caller.actor(),
         idempotency_key: request.idempotency_key.clone(),
@@ -176,6 +190,7 @@ fn candidate(app: &App, caller: &Caller, request: &Request, call: &Call, id: Inv
         pool: row.definition.pool().to_owned(),
         executor: app.id,
         lease_seconds: lease.as_secs_f64(),
+        parent: request.place.as_ref().map(|place| place.parent.0),
         repairs: request.repairs.map(|id| id.0),
         replay_of: request.replay_of.map(|id| id.0),
         trace: callbook_runtime::telemetry::trace_id(),

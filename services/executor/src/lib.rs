@@ -5,8 +5,10 @@ pub mod config;
 pub mod committer;
 
 mod call;
+mod tree;
 mod admit;
 mod invoke;
+mod child;
 mod finish;
 mod stored_answer;
 mod shape;
@@ -197,6 +199,7 @@ impl App {
             response: ran.response.map(clean),
             used: Vec::new(),
             most: None,
+            cost_usd: ran.cost_usd,
         }
     }
 }

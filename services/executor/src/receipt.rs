@@ -116,7 +116,7 @@ pub fn scoped(caller: &Caller, filter: Filter) -> Result<Filter> {
                 .collect(),
             ..filter
         },
-        Caller::Anonymous => Filter { caller: Some(caller.identity()), ..filter },
+        Caller::Holder(_) | Caller::Anonymous => Filter { caller: Some(caller.identity()), ..filter },
     })
 }
 

@@ -55,6 +55,7 @@ pub async fn shape(app: &App, caller: &Caller, key: &str, sent: Sent) -> Result<
         repairs: None,
         replay_of: None,
         deadline: Deadline::after(DEFAULT_DEADLINE),
+        place: None,
     };
     let call = admit(app, caller, &request).await?;
     let (row, compiled) = (&call.entry.row, call.entry.compiled.as_ref().map_err(Clone::clone)?);
@@ -81,6 +82,7 @@ pub async fn shape(app: &App, caller: &Caller, key: &str, sent: Sent) -> Result<
             let texts: Vec<&str> = arguments.iter().map(|argument| argument.as_text()).collect();
             shaped.plan = Some(json!({"function": target, "arguments": texts}));
         }
+        Work::Flow | Work::Agent => {}
         Work::Http(http) => {
             shaped.method = http.method.as_str().to_owned();
             shaped.body = http.body.clone();

@@ -47,6 +47,34 @@ impl GateService for Grpc {
     ) -> Answer<wire::RevokePrincipalResponse> {
         answer(self.revoke(request).await)
     }
+
+    async fn mint_token(&self, _: Request<wire::MintTokenRequest>) -> Answer<wire::MintTokenResponse> {
+        Err(Status::unimplemented("mint_token"))
+    }
+
+    async fn narrow_token(&self, _: Request<wire::NarrowTokenRequest>) -> Answer<wire::NarrowTokenResponse> {
+        Err(Status::unimplemented("narrow_token"))
+    }
+
+    async fn explain_token(&self, _: Request<wire::ExplainTokenRequest>) -> Answer<wire::ExplainTokenResponse> {
+        Err(Status::unimplemented("explain_token"))
+    }
+
+    async fn revoke_token(&self, _: Request<wire::RevokeTokenRequest>) -> Answer<wire::RevokeTokenResponse> {
+        Err(Status::unimplemented("revoke_token"))
+    }
+
+    async fn list_tokens(&self, _: Request<wire::ListTokensRequest>) -> Answer<wire::ListTokensResponse> {
+        Err(Status::unimplemented("list_tokens"))
+    }
+
+    async fn get_keys(&self, _: Request<wire::GetKeysRequest>) -> Answer<wire::GetKeysResponse> {
+        Err(Status::unimplemented("get_keys"))
+    }
+
+    async fn rotate_key(&self, _: Request<wire::RotateKeyRequest>) -> Answer<wire::RotateKeyResponse> {
+        Err(Status::unimplemented("rotate_key"))
+    }
 }
 
 impl Grpc {

@@ -2,25 +2,16 @@
 
 use callbook_domain::caller::Caller;
 
-/// The same text for callers that see the same keys: the prefixes that their grants cover.
+/// The same text for callers that see the same keys.
 pub(crate) fn sight(caller: &Caller) -> String {
-    match caller {
-        Caller::Owner | Caller::Anonymous => String::new(),
-        Caller::Principal(_) if caller.sees_all() => String::new(),
-        Caller::Principal(principal) => {
-            let mut prefixes: Vec<&str> = principal.grants.iter().map(|grant| grant.prefix.as_str()).collect();
-            prefixes.sort_unstable();
-            prefixes.dedup();
-            serde_json::json!(prefixes).to_string()
-        }
-    }
+    caller.sight()
 }
 
 #[cfg(test)]
 pub(crate) fn narrowed(prefix: &str) -> Caller {
     use callbook_domain::caller::{Grant, May, Principal};
     let grants = vec![Grant { may: May::Invoke, prefix: prefix.to_owned() }];
-    Caller::Principal(Principal { id: uuid::Uuid::nil(), name: "team".to_owned(), grants })
+    Caller::Principal(Principal { id: uuid::Uuid::nil(), name: "team".to_owned(), grants, is_outside: false })
 }
 
 #[cfg(test)]

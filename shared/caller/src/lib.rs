@@ -103,7 +103,7 @@ impl Callers {
             .map(|record| {
                 let grants: Vec<Grant> =
                     serde_json::from_str(&record.grants).map_err(|_| sqlx::Error::Decode("principal.grants".into()))?;
-                Ok(Principal { id: record.id, name: record.name, grants })
+                Ok(Principal { id: record.id, name: record.name, grants, is_outside: false })
             })
             .transpose()
     }

@@ -1,11 +1,15 @@
 //! Who calls, and what that caller may do and see.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::fault::{Fault, Reason, Result};
 use crate::key::Key;
 use crate::row::word_enum;
+use crate::token::{Cap, Chain, Prefix};
 
 word_enum! {
     /// What a grant lets its holder do.
@@ -54,24 +58,64 @@ impl Grant {
     }
 }
 
-/// A platform team, as its API key shows it.
+/// A platform team, as its API key or the token of an outside issuer shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
     /// Stays the same when the name does not.
     pub id: Uuid,
-    /// Chosen by the owner, unique.
+    /// Chosen by the owner, unique; of an outside issuer `<issuer>:<subject>`.
     pub name: String,
     /// What it may do.
     pub grants: Vec<Grant>,
+    /// An outside issuer vouches for it: no record of ours can be ended.
+    pub is_outside: bool,
+}
+
+/// The holder of a capability token. The chain's signatures, claims, narrowing, time and audience hold (steps 1 to 8 of
+/// `spec/tokens.md`); what the rest asks for is here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Holder {
+    /// What the token says.
+    pub chain: Chain,
+    /// All that a revocation could name of it and of the tokens that the gate narrowed it from: `jti:…`, `holder:…`,
+    /// `sub:…`, `kid:…`.
+    pub names: Vec<String>,
+    /// The counters of its links that count calls, and of the tokens that the gate narrowed it from.
+    pub counters: Vec<Counter>,
+    /// The holder's proof as it came; whether it is good for a call is asked when the call is known.
+    pub proof: Option<String>,
+}
+
+/// One counter of calls.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Counter {
+    /// The id of the link under which it counts.
+    pub link: String,
+    /// The most calls.
+    pub limit: i64,
+}
+
+impl Holder {
+    /// The first second in which the token is no longer good, since the Unix epoch: that of the link that ends first.
+    pub fn expires_at(&self) -> i64 {
+        self.chain.links().iter().map(|link| link.claims.exp).min().expect("a chain is never empty")
+    }
+
+    /// What it allows.
+    pub fn cap(&self) -> &Cap {
+        self.chain.cap()
+    }
 }
 
 /// Who calls.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Caller {
     /// The holder of the owner key: may do everything.
     Owner,
     /// The holder of an API key: may do what its grants say.
     Principal(Principal),
+    /// The holder of a capability token: may run what the token covers.
+    Holder(Arc<Holder>),
     /// Nobody in particular: reads what a public catalogue shows, and public receipts.
     Anonymous,
 }
@@ -82,6 +126,7 @@ impl Caller {
         match self {
             Caller::Owner => "owner".into(),
             Caller::Principal(principal) => format!("principal:{}", principal.id),
+            Caller::Holder(holder) => holder.chain.identity(),
             Caller::Anonymous => "anonymous".into(),
         }
     }
@@ -91,6 +136,7 @@ impl Caller {
         match self {
             Caller::Owner => "owner:terminal-key".into(),
             Caller::Principal(principal) => format!("principal:{}", principal.name),
+            Caller::Holder(holder) => format!("cap:{}", holder.chain.leaf().claims.jti),
             Caller::Anonymous => "anonymous".into(),
         }
     }
@@ -103,6 +149,7 @@ impl Caller {
                 let key = key.map_or("", Key::as_str);
                 principal.grants.iter().any(|grant| grant.covers(may, key))
             }
+            Caller::Holder(holder) => may == May::Invoke && covers(holder, key),
             Caller::Anonymous => false,
         }
     }
@@ -112,6 +159,9 @@ impl Caller {
     pub fn require(&self, may: May, key: Option<&Key>) -> Result<()> {
         if self.may(may, key) {
             return Ok(());
+        }
+        if let (Caller::Holder(holder), May::Invoke, Some(key)) = (self, may, key) {
+            return holder.chain.check_scope(key);
         }
         let needs = match key {
             Some(key) => format!("{may}:{key}"),
@@ -124,14 +174,14 @@ impl Caller {
     pub fn require_owner(&self) -> Result<()> {
         match self {
             Caller::Owner => Ok(()),
-            Caller::Principal(_) | Caller::Anonymous => self.refuse("owner".into()),
+            Caller::Principal(_) | Caller::Holder(_) | Caller::Anonymous => self.refuse("owner".into()),
         }
     }
 
     /// Refuses a caller without any credential.
     pub fn require_credential(&self) -> Result<()> {
         match self {
-            Caller::Owner | Caller::Principal(_) => Ok(()),
+            Caller::Owner | Caller::Principal(_) | Caller::Holder(_) => Ok(()),
             Caller::Anonymous => self.refuse("credential".into()),
         }
     }
@@ -139,21 +189,22 @@ impl Caller {
     fn refuse(&self, needs: String) -> Result<()> {
         match self {
             Caller::Anonymous => Err(unauthorized()),
-            Caller::Owner | Caller::Principal(_) => {
+            Caller::Owner | Caller::Principal(_) | Caller::Holder(_) => {
                 Err(Fault::new(Reason::Forbidden, format!("this credential does not cover {needs}"))
                     .with("needs", needs))
             }
         }
     }
 
-    /// Whether rows of this key exist for the caller. A principal sees what some grant of its covers; hidden rows
-    /// answer like unknown ones.
+    /// Whether rows of this key exist for the caller. A principal sees what some grant of its covers, a holder what its
+    /// token covers; hidden rows answer like unknown ones.
     pub fn sees(&self, key: &Key) -> bool {
         match self {
             Caller::Owner | Caller::Anonymous => true,
             Caller::Principal(principal) => {
                 principal.grants.iter().any(|grant| key.as_str().starts_with(&grant.prefix))
             }
+            Caller::Holder(holder) => holder.chain.covers(key),
         }
     }
 
@@ -162,7 +213,32 @@ impl Caller {
         match self {
             Caller::Owner | Caller::Anonymous => true,
             Caller::Principal(principal) => principal.grants.iter().any(|grant| grant.prefix.is_empty()),
+            Caller::Holder(holder) => covers(holder, None),
         }
+    }
+
+    /// The same text for callers that see the same keys, and the empty one for those that see all.
+    pub fn sight(&self) -> String {
+        let (keys, prefixes): (Vec<&str>, BTreeSet<&str>) = match self {
+            Caller::Owner | Caller::Anonymous => return String::new(),
+            Caller::Principal(_) | Caller::Holder(_) if self.sees_all() => return String::new(),
+            Caller::Principal(principal) => {
+                (Vec::new(), principal.grants.iter().map(|grant| grant.prefix.as_str()).collect())
+            }
+            Caller::Holder(holder) => {
+                let cap = holder.cap();
+                (cap.keys.keys().map(Key::as_str).collect(), cap.prefixes.iter().map(Prefix::as_str).collect())
+            }
+        };
+        serde_json::json!([keys, prefixes]).to_string()
+    }
+}
+
+/// Whether the token covers the key; an absent one stands for all keys.
+fn covers(holder: &Holder, key: Option<&Key>) -> bool {
+    match key {
+        Some(key) => holder.chain.covers(key),
+        None => holder.cap().prefixes.iter().any(|prefix| prefix.as_str().is_empty()),
     }
 }
 
@@ -178,7 +254,7 @@ mod tests {
 
     fn principal(may: May, prefix: &str) -> Caller {
         let grants = vec![Grant { may, prefix: prefix.into() }];
-        Caller::Principal(Principal { id: Uuid::nil(), name: "team".into(), grants })
+        Caller::Principal(Principal { id: Uuid::nil(), name: "team".into(), grants, is_outside: false })
     }
 
     #[test]

@@ -186,6 +186,10 @@ reasons! {
     Denied = "denied", Forbidden;
     /// An argument that has no canonical form, such as a number that a double does not hold.
     ArgsNotCanonical = "args_not_canonical", Invalid;
+    /// A held call that was decided before, or whose time is over; the detail is how it stands.
+    AlreadyDecided = "already_decided", Conflict;
+    /// One call of a caller grew to more calls, or deeper, than it may; the detail is which.
+    BudgetExhausted = "budget_exhausted", Exhausted;
 }
 
 /// One failure. Cheap to move: the parts live in a box.

@@ -81,6 +81,8 @@ pub fn statuses(reason: Reason) -> Statuses {
         Reason::TokenExhausted => (Code::ResourceExhausted, 429),
         Reason::Denied => (Code::PermissionDenied, 403),
         Reason::ArgsNotCanonical => (Code::InvalidArgument, 400),
+        Reason::AlreadyDecided => (Code::Aborted, 409),
+        Reason::BudgetExhausted => (Code::ResourceExhausted, 429),
     };
     Statuses { grpc, http }
 }

@@ -8,6 +8,7 @@ use callbook_wire::executor::v1::{
     ResetBreakerRequest, ResetBreakerResponse, ShapeRequest, ShapeResponse,
 };
 use callbook_wire::receipt::v1::CommitMode;
+use futures::stream::BoxStream;
 use tonic::{Request, Response, Status};
 
 use super::{Grpc, deadline, effect, failure, risk, sent};
@@ -29,6 +30,7 @@ impl ExecutorService for Grpc {
             repairs: None,
             replay_of: None,
             deadline,
+            place: None,
         };
         let answer = match repairs {
             None => invoke::invoke(&self.0, &caller, request).await,
@@ -70,6 +72,7 @@ impl ExecutorService for Grpc {
             repairs: None,
             replay_of: None,
             deadline,
+            place: None,
         };
         let answer = repair::repair(&self.0, &caller, &asked.invocation_id, request).await;
         answer.map(|answer| Response::new(RepairResponse { answer: Some(encode(answer)) })).map_err(|f| to_status(&f))
@@ -87,6 +90,7 @@ impl ExecutorService for Grpc {
             repairs: None,
             replay_of: None,
             deadline,
+            place: None,
         };
         let answer = repair::replay(&self.0, &caller, &asked.invocation_id, request).await;
         answer.map(|answer| Response::new(ReplayResponse { answer: Some(encode(answer)) })).map_err(|f| to_status(&f))
@@ -99,6 +103,48 @@ impl ExecutorService for Grpc {
         let caller = self.0.callers.identify(request.metadata().as_ref()).await.map_err(|fault| to_status(&fault))?;
         let cleared = breaker::reset(&self.0, &caller, &request.into_inner().key).await.map_err(|f| to_status(&f))?;
         Ok(Response::new(ResetBreakerResponse { cleared: u32::try_from(cleared).unwrap_or(u32::MAX) }))
+    }
+
+    type InvokeBatchStream = BoxStream<'static, Result<wire::InvokeBatchResponse, Status>>;
+
+    async fn invoke_batch(&self, _: Request<wire::InvokeBatchRequest>) -> Result<Response<Self::InvokeBatchStream>, Status> {
+        Err(Status::unimplemented("invoke_batch"))
+    }
+
+    type StreamInvocationStream = BoxStream<'static, Result<wire::StreamInvocationResponse, Status>>;
+
+    async fn stream_invocation(&self, _: Request<wire::StreamInvocationRequest>) -> Result<Response<Self::StreamInvocationStream>, Status> {
+        Err(Status::unimplemented("stream_invocation"))
+    }
+
+    type FollowInvocationStream = BoxStream<'static, Result<wire::FollowInvocationResponse, Status>>;
+
+    async fn follow_invocation(&self, _: Request<wire::FollowInvocationRequest>) -> Result<Response<Self::FollowInvocationStream>, Status> {
+        Err(Status::unimplemented("follow_invocation"))
+    }
+
+    async fn list_approvals(&self, _: Request<wire::ListApprovalsRequest>) -> Result<Response<wire::ListApprovalsResponse>, Status> {
+        Err(Status::unimplemented("list_approvals"))
+    }
+
+    async fn get_approval(&self, _: Request<wire::GetApprovalRequest>) -> Result<Response<wire::GetApprovalResponse>, Status> {
+        Err(Status::unimplemented("get_approval"))
+    }
+
+    async fn decide_approval(&self, _: Request<wire::DecideApprovalRequest>) -> Result<Response<wire::DecideApprovalResponse>, Status> {
+        Err(Status::unimplemented("decide_approval"))
+    }
+
+    async fn put_watch_rule(&self, _: Request<wire::PutWatchRuleRequest>) -> Result<Response<wire::PutWatchRuleResponse>, Status> {
+        Err(Status::unimplemented("put_watch_rule"))
+    }
+
+    async fn list_watch_rules(&self, _: Request<wire::ListWatchRulesRequest>) -> Result<Response<wire::ListWatchRulesResponse>, Status> {
+        Err(Status::unimplemented("list_watch_rules"))
+    }
+
+    async fn delete_watch_rule(&self, _: Request<wire::DeleteWatchRuleRequest>) -> Result<Response<wire::DeleteWatchRuleResponse>, Status> {
+        Err(Status::unimplemented("delete_watch_rule"))
     }
 }
 
@@ -130,5 +176,7 @@ fn encode(answer: Answer) -> wire::Answer {
         cost_usd: answer.cost_usd,
         warnings: answer.warnings,
         mode: mode.into(),
+        held: None,
+        accepted: false,
     }
 }

@@ -35,7 +35,7 @@ pub async fn exchange(egress: &Egress, mut outbound: Outbound, limits: Limits, i
         }
         Err(failed) => (Outcome::Failed(unanswered(&failed, is_safe)), None),
     };
-    Ran { outcome, request, response, used: Vec::new(), most: Some(most) }
+    Ran { outcome, request, response, used: Vec::new(), most: Some(most), cost_usd: 0.0 }
 }
 
 /// The call's place in its trace, so that the upstream's spans join it. What vendors of tracing put beside it stays in.

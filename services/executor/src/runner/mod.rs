@@ -1,19 +1,21 @@
 //! The code that runs one type of row. Every runner gives a typed outcome; none of them can refuse any more.
 
+mod agent;
 mod exchange;
+mod flow;
 pub mod function;
 pub mod http;
 
-use std::sync::Arc;
-use std::time::Duration;
+use crate::call::{Ran, Work};
+use crate::child::Running;
 
-use crate::App;
-use crate::call::{Call, Ran, Work};
-
-/// Runs a committed call within `limit`.
-pub async fn run(app: &Arc<App>, call: &Call, limit: Duration) -> Ran {
+/// Runs a committed call.
+pub async fn run(running: Running<'_>) -> Ran {
+    let Running { app, call, limit, .. } = running;
     match &call.work {
         Work::Http(request) => http::run(app, call, request, limit).await,
         Work::Fn(arguments) => function::run(app, call, arguments, limit).await,
+        Work::Flow => flow::run(running).await,
+        Work::Agent => agent::run(running).await,
     }
 }

@@ -48,6 +48,8 @@ pub struct Candidate {
     pub executor: Uuid,
     /// After how many seconds from now anybody may call it unknown.
     pub lease_seconds: f64,
+    /// The call that makes it.
+    pub parent: Option<Uuid>,
     /// The call that this one mends.
     pub repairs: Option<Uuid>,
     /// The call that this one runs again.
@@ -94,19 +96,19 @@ async fn insert(connection: &mut PgConnection, group: &[Candidate]) -> sqlx::Res
                  $1::uuid[], $2::text[], $3::uuid[], $4::text[], $5::text[], $6::bytea[], $7::text[], $8::text[],
                  $9::bigint[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::uuid[],
                  $16::float8[], $17::uuid[], $18::uuid[], $19::text[], $20::timestamptz[], $21::text[], $22::bytea[],
-                 $23::bytea[], $24::text[], $25::text[]
+                 $23::bytea[], $24::text[], $25::text[], $26::uuid[]
              ) as c (id, caller, principal, actor, idempotency_key, argument_hash, key, type, row_revision,
                      contract_hash, text_hash, effect, risk, runner, executor, lease_seconds, repairs, replay_of, trace,
-                     started_at, warnings, nonce, input, event, pool)
+                     started_at, warnings, nonce, input, event, pool, parent)
          ), admitted as (
              insert into invocation (
                  id, caller, actor, idempotency_key, argument_hash, key, type, row_revision, contract_hash, text_hash,
-                 effect, risk, runner, pool, mode, state, executor, lease_until, repairs, replay_of, trace, started_at,
-                 warnings)
+                 effect, risk, runner, pool, mode, state, executor, lease_until, parent, repairs, replay_of, trace,
+                 started_at, warnings)
              select c.id, c.caller, c.actor, c.idempotency_key, c.argument_hash, c.key, c.type, c.row_revision,
                     c.contract_hash, c.text_hash, c.effect, c.risk, c.runner, c.pool, 'durable', 'running', c.executor,
-                    clock_timestamp() + make_interval(secs => c.lease_seconds), c.repairs, c.replay_of, c.trace,
-                    c.started_at, string_to_array(c.warnings, E'\n')
+                    clock_timestamp() + make_interval(secs => c.lease_seconds), c.parent, c.repairs, c.replay_of,
+                    c.trace, c.started_at, string_to_array(c.warnings, E'\n')
              from candidate c
              join directory d on d.key = c.key and d.revision = c.row_revision and d.enabled
              left join principal p on p.id = c.principal
@@ -147,6 +149,7 @@ async fn insert(connection: &mut PgConnection, group: &[Candidate]) -> sqlx::Res
         column!(group, |c| c.input.bytes.clone()),
         column!(group, |c| c.event.clone()),
         column!(group, |c| c.pool.clone()),
+        column!(group, |c| c.parent) as &[Option<Uuid>],
     )
     .fetch_all(connection)
     .await

@@ -139,7 +139,7 @@ impl Wanted {
                 idempotency_key,
             })),
             (None, None, Some(key)) => {
-                Ok(Wanted::Invoke(wire::InvokeRequest { key, arguments, idempotency_key, repairs: None }))
+                Ok(Wanted::Invoke(wire::InvokeRequest { key, arguments, idempotency_key, ..Default::default() }))
             }
             (None, None, None) => Err(invalid("key required", "key")),
         }

@@ -26,9 +26,27 @@ pub enum Sent {
     Body(String),
     /// A JSON object or list with its exact text.
     Args(Box<RawValue>),
+    /// Arguments in their order, as a flow has filled them; no surface takes them. Nothing is split again.
+    List(Vec<Argument>),
 }
 
 impl Sent {
+    /// Arguments in order as the text of one JSON list.
+    pub fn list_text(arguments: &[Argument]) -> String {
+        let items: Vec<_> = arguments.iter().map(Argument::exact).collect();
+        format!("[{}]", items.join(","))
+    }
+
+    /// How many bytes the caller sent: of `args` as JSON text, of `body` as text.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Sent::Nothing => 0,
+            Sent::Body(body) => body.len(),
+            Sent::Args(raw) => raw.get().len(),
+            Sent::List(arguments) => Sent::list_text(arguments).len(),
+        }
+    }
+
     /// What a request's two fields say.
     ///
     /// # Errors

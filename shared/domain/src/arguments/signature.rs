@@ -98,6 +98,7 @@ impl Signature {
     pub fn bind(&self, sent: &Sent) -> Result<Bound> {
         match sent {
             Sent::Nothing => self.bind_list(Vec::new()),
+            Sent::List(arguments) => self.bind_list(arguments.clone()),
             Sent::Args(raw) => self.bind_json(raw.get(), true),
             Sent::Body(text) => {
                 let looks_like_json = text.trim_start().starts_with(['{', '[']);

@@ -3,7 +3,7 @@
 use super::Rendered;
 use crate::caller::{Caller, May};
 use crate::compile::Plan;
-use crate::row::{Risk, word_enum};
+use crate::row::word_enum;
 
 word_enum! {
     /// A move.
@@ -49,11 +49,16 @@ impl Move {
     }
 }
 
-/// Whether the caller's grants cover a call of the row. A sensitive row is the owner's to call.
+/// Whether the caller may call the row: its grants cover it, or its token does and has no pin or ceiling against it. The
+/// watcher may still hold the call.
 pub(super) fn may_invoke(rendered: &Rendered<'_>) -> bool {
     let is_callable = !matches!(rendered.compiled.plan, Plan::Block);
-    let passes_gate = rendered.row.risk == Risk::Low || *rendered.caller == Caller::Owner;
-    is_callable && passes_gate && rendered.caller.may(May::Invoke, Some(&rendered.definition().key))
+    let (row, key) = (rendered.row, &rendered.definition().key);
+    let covers = match rendered.caller {
+        Caller::Holder(holder) => holder.chain.check_row(key, &row.contract_hash, row.risk, row.effect).is_ok(),
+        caller @ (Caller::Owner | Caller::Principal(_) | Caller::Anonymous) => caller.may(May::Invoke, Some(key)),
+    };
+    is_callable && covers
 }
 
 /// What this caller can do, in the order of a walk.

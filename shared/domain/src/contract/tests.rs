@@ -59,7 +59,7 @@ fn weather() -> Book {
 
 fn team(grants: &[(May, &str)]) -> Caller {
     let grants = grants.iter().map(|(may, prefix)| Grant { may: *may, prefix: (*prefix).to_owned() }).collect();
-    Caller::Principal(Principal { id: Uuid::nil(), name: "team".into(), grants })
+    Caller::Principal(Principal { id: Uuid::nil(), name: "team".into(), grants, is_outside: false })
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_sensitive_row_is_the_owners_to_call() {
     assert_eq!(contract["invoke"]["body"], json!({"key": "WIPE", "args": {"id": "<integer>"}}));
     assert_eq!((contract["effect"].as_str(), contract["risk"].as_str()), (Some("destructive"), Some("high")));
     assert_eq!(row.compact(&Caller::Owner)["needs"], json!({"credential": true, "approval": true}));
-    assert!(row.markdown(&team(&[(May::Invoke, "")])).contains("`owner_gate_required`"));
+    assert!(row.markdown(&team(&[(May::Invoke, "")])).contains("202 with `held`"));
 }
 
 #[test]

@@ -57,20 +57,32 @@ pub(super) fn troubles(rendered: &Rendered<'_>) -> Vec<Trouble> {
 }
 
 fn gate(rendered: &Rendered<'_>) -> Option<Trouble> {
+    let (key, definition) = (rendered.key(), rendered.definition());
     if may_invoke(rendered) {
-        return None;
+        let waits = match rendered.caller {
+            Caller::Owner => false,
+            Caller::Holder(holder) => holder.chain.owner_gate() || rendered.row.risk == Risk::High,
+            Caller::Principal(_) | Caller::Anonymous => rendered.row.risk == Risk::High,
+        };
+        return waits.then(|| {
+            trouble(
+                "202 with `held`",
+                "a person decides about the call: repeat it unchanged once it is approved",
+                "GET /api/approvals",
+            )
+        });
     }
-    let key = rendered.key();
-    Some(match (rendered.row.risk, rendered.caller) {
-        (_, Caller::Anonymous) => {
+    Some(match rendered.caller {
+        Caller::Anonymous => {
             trouble("`unauthorized`", "send a credential: `Authorization: Bearer <key>`", "POST /api/dispatch")
         }
-        (Risk::High, Caller::Owner | Caller::Principal(_)) => trouble(
-            "`owner_gate_required`",
-            "the row is sensitive: the owner makes the call",
-            Move::Invoke.address(key),
-        ),
-        (Risk::Low, Caller::Owner | Caller::Principal(_)) => trouble(
+        Caller::Holder(holder) => {
+            let row = rendered.row;
+            let refused = holder.chain.check_row(&definition.key, &row.contract_hash, row.risk, row.effect).err();
+            let error = refused.map_or_else(|| "scope_mismatch".to_owned(), |fault| fault.error_text());
+            trouble(format!("`{error}`"), "ask the one who issued the token for another", "GET /api/tokens/explain")
+        }
+        Caller::Owner | Caller::Principal(_) => trouble(
             format!("`forbidden`, needs `invoke:{key}`"),
             "ask the owner for the grant; do not look for another way",
             "POST /api/principals",

@@ -96,19 +96,19 @@ pub fn argument_hash(sent: &Sent) -> Result<Digest> {
     let text = match sent {
         Sent::Nothing => "null".to_owned(),
         Sent::Body(body) => canonical::to_string(&body.as_str().into()),
-        Sent::Args(args) => {
-            let value = json::value(args.get()).ok().filter(canonical::is_exact);
-            let value = value.ok_or_else(|| {
-                Fault::new(
-                    Reason::ArgsNotCanonical,
-                    "`args` has no canonical form: it holds a number that a double does not",
-                )
-                .fix("send such numbers as strings")
-            })?;
-            canonical::to_string(&value)
-        }
+        Sent::Args(args) => canonical_args(args.get())?,
+        Sent::List(arguments) => canonical_args(&Sent::list_text(arguments))?,
     };
     Ok(Digest::of(text))
+}
+
+fn canonical_args(text: &str) -> Result<String> {
+    let value = json::value(text).ok().filter(canonical::is_exact);
+    let value = value.ok_or_else(|| {
+        Fault::new(Reason::ArgsNotCanonical, "`args` has no canonical form: it holds a number that a double does not")
+            .fix("send such numbers as strings")
+    })?;
+    Ok(canonical::to_string(&value))
 }
 
 /// Step 9: the proof's id, where the leaf has a holder and the proof is good.

@@ -91,6 +91,7 @@ impl Stage {
             repairs: None,
             replay_of: None,
             deadline: Deadline::after(Duration::from_secs(20)),
+            place: None,
         };
         invoke::invoke(&self.app, caller, request).await.unwrap()
     }
@@ -98,7 +99,7 @@ impl Stage {
     /// A team that may call rows whose keys begin with this.
     async fn team(&self, prefix: &str) -> Caller {
         let (id, grants) = (Uuid::new_v4(), vec![Grant { may: May::Invoke, prefix: prefix.into() }]);
-        let principal = Principal { id, name: id.to_string(), grants };
+        let principal = Principal { id, name: id.to_string(), grants, is_outside: false };
         sqlx::query("insert into principal values ($1, $2, $3, '[]', now(), 'test')")
             .bind(id)
             .bind(&principal.name)

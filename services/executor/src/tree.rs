@@ -1,0 +1,89 @@
+//! The tree of calls that one call of a caller grows: where a call stands in it, and what all of them share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use callbook_domain::fault::{Fault, Reason, Result};
+use callbook_domain::invocation::InvocationId;
+use callbook_store::snapshot::Snapshot;
+
+/// The most calls of one tree, its root not counted.
+pub const MAX_CALLS: u32 = 64;
+/// The greatest depth of a call; the root's is 0.
+pub const MAX_DEPTH: u8 = 8;
+
+/// By whose right a call is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Authority {
+    /// A step that a flow has written: who may call the flow may run its steps, within the ceilings of a token.
+    Written,
+    /// A call that was decided on the way: the caller's own scope covers it or it is refused.
+    Own,
+}
+
+/// Where a call stands that another one made.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The call that made it.
+    pub parent: InvocationId,
+    /// How many calls stand above it.
+    pub depth: u8,
+    /// By whose right it is made.
+    pub authority: Authority,
+    /// What it shares with the others.
+    pub tree: Arc<Tree>,
+}
+
+/// What the calls of one tree share.
+#[derive(Debug)]
+pub struct Tree {
+    /// The caller's own call.
+    pub root: InvocationId,
+    /// The book as it was when the root was admitted: written steps run the rows of this one or not at all.
+    pub book: Arc<Snapshot>,
+    calls: AtomicU32,
+}
+
+impl Tree {
+    /// A tree of its root alone.
+    pub fn new(root: InvocationId, book: Arc<Snapshot>) -> Arc<Tree> {
+        Arc::new(Tree { root, book, calls: AtomicU32::new(0) })
+    }
+
+    /// The place of one more call below `parent`, counted whether or not it will run.
+    ///
+    /// # Errors
+    /// `budget_exhausted:calls`, `budget_exhausted:depth`.
+    pub fn grow(self: &Arc<Tree>, parent: InvocationId, above: u8, authority: Authority) -> Result<Place> {
+        let depth = above.saturating_add(1);
+        if depth > MAX_DEPTH {
+            return Err(exhausted("depth", u32::from(MAX_DEPTH)));
+        }
+        if self.calls.fetch_add(1, Ordering::Relaxed) >= MAX_CALLS {
+            return Err(exhausted("calls", MAX_CALLS));
+        }
+        Ok(Place { parent, depth, authority, tree: self.clone() })
+    }
+}
+
+fn exhausted(what: &str, most: u32) -> Fault {
+    Fault::new(Reason::BudgetExhausted, format!("one call of a caller may grow to {most} {what} and no more"))
+        .detail(what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_grows_to_its_bounds_and_no_further() {
+        let root = InvocationId::new(time::OffsetDateTime::UNIX_EPOCH);
+        let tree = Tree::new(root, Arc::default());
+        let reason = |above| tree.grow(root, above, Authority::Own).map(|place| place.depth).map_err(|f| f.error_text());
+        assert_eq!(reason(MAX_DEPTH), Err("budget_exhausted:depth".to_owned()));
+        for _ in 0..MAX_CALLS {
+            assert_eq!(reason(0), Ok(1));
+        }
+        assert_eq!(reason(0), Err("budget_exhausted:calls".to_owned()));
+    }
+}
