@@ -71,19 +71,19 @@ pub struct Principal {
     pub is_outside: bool,
 }
 
-/// The holder of a capability token. The chain's signatures, claims, narrowing, time and audience hold (steps 1 to 8 of
-/// `spec/tokens.md`); what the rest asks for is here.
+/// The holder of a capability token that is good here and now: steps 1 to 8 of the check order of tokens hold, and where
+/// it makes a call step 9 too. Nothing of it was known to be taken back; the commit point looks again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Holder {
     /// What the token says.
-    pub chain: Chain,
-    /// All that a revocation could name of it and of the tokens that the gate narrowed it from: `jti:…`, `holder:…`,
-    /// `sub:…`, `kid:…`.
+    pub chain: Arc<Chain>,
+    /// All that a revocation can name of it and of the tokens that the gate narrowed it from: `jti:…` and `link:…` of
+    /// every link, `holder:…`, `sub:…`, `kid:…`, and `principal:…` of the one who minted it.
     pub names: Vec<String>,
-    /// The counters of its links that count calls, and of the tokens that the gate narrowed it from.
+    /// The counters of its links that count calls, and of the tokens that the gate narrowed it from. No link twice.
     pub counters: Vec<Counter>,
-    /// The holder's proof as it came; whether it is good for a call is asked when the call is known.
-    pub proof: Option<String>,
+    /// The principal that minted it, or the token that it was narrowed from.
+    pub principal: Option<Uuid>,
 }
 
 /// One counter of calls.

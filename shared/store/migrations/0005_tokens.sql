@@ -25,9 +25,11 @@ create table token (
     principal uuid,
     -- the token from which the gate narrowed it
     source uuid,
-    -- what a revocation can name of it beyond its own links: the names of its source and of its source's source
-    names text[] not null default '{}',
-    -- counters that it shares with its source, each a link's id, and how many calls each allows
+    -- the id of its link, under which its calls are counted
+    link text collate "C" not null,
+    -- what a revocation can name of it, and of the tokens that it was narrowed from
+    names text[] not null,
+    -- its counter, and those of the tokens that it was narrowed from; each a link's id, and how many calls it allows
     counters text[] not null default '{}',
     limits bigint[] not null default '{}',
     issued_at timestamptz not null,
@@ -36,9 +38,11 @@ create table token (
 );
 
 create index token_issued on token (issued_at desc, jti desc);
-create index token_principal on token (principal) where principal is not null;
+create index token_principal on token (principal, issued_at desc, jti desc) where principal is not null;
+create index token_kid on token (kid, expires_at);
 
--- Each takes back every chain that has it among its names: `jti:…`, `holder:…`, `sub:…`, `kid:…`.
+-- Each takes back every chain that has it among its names: `jti:…` and `link:…` of a link, `holder:…`, `sub:…`, `kid:…`,
+-- `principal:…` of the one who minted it.
 create table revocation (
     name text collate "C" not null,
     at timestamptz not null,
@@ -68,19 +72,23 @@ create table watch_rule (
     constraint watch_rule_action check (action in ('allow', 'deny', 'hold'))
 );
 
--- Calls that wait for a person. What they would send is in `payload` under the invocation that they will be.
+-- Calls that wait for a person, or did.
 create table approval (
     id uuid not null,
     invocation uuid not null,
     state text not null,
     caller text not null,
     actor text not null,
+    -- the principal that calls, or that minted the token of the call: it does not decide
     principal uuid,
     key text collate "C" not null,
     contract_hash text not null,
     text_hash text not null,
     argument_hash bytea not null,
     idempotency_key text,
+    -- what the caller sent, and the salt of its commitment; null once they were erased
+    nonce bytea,
+    input bytea,
     reason text not null,
     created_at timestamptz not null,
     expires_at timestamptz not null,
@@ -95,7 +103,20 @@ create table approval (
 -- One open approval for one call.
 create unique index approval_open on approval (caller, key, contract_hash, argument_hash)
     where state in ('held', 'approved');
-create index approval_created on approval (created_at desc, id desc);
+create index approval_call on approval (caller, key, id desc);
+create index approval_kept on approval (created_at) where input is not null;
 
 grant select, insert, update, delete on issuer_key, token, token_use, watch_rule, approval to callbook_app;
 grant select, insert on revocation to callbook_app;
+
+-- Calls with tokens, and calls that cost.
+alter table invocation
+    -- the ids of the token's links, root first
+    add column lineage text[] not null default '{}',
+    -- `link:…` of each of them and of the links of the tokens that the gate narrowed it from: who holds a token that ends
+    -- with one of them may read the receipt
+    add column links text[] not null default '{}',
+    -- what the call cost by itself, in US dollars; `cost_usd` has with it what the calls below it cost
+    add column own_cost_usd double precision not null default 0;
+
+create index invocation_links on invocation using gin (links) where links <> '{}';

@@ -25,7 +25,7 @@ pub use digest::Digest;
 pub use jwk::{Keys, PrivateKey, PublicKey};
 pub use proof::{POP_WINDOW_SECONDS, Proof, ProofInput, argument_hash};
 pub use scope::{Lineage, LineageLink};
-pub use verify::{Expect, SKEW_SECONDS, Verified, inspect, verify};
+pub use verify::{Expect, SKEW_SECONDS, Verified, check_time, inspect, inspect_headers, prove, verify};
 
 /// A claim that breaks a rule.
 fn invalid(claim: &str, rule: &str) -> Fault {

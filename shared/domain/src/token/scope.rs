@@ -78,6 +78,14 @@ impl Chain {
                 .detail(format!("{pin}!={contract_hash}"))
                 .fix("read the contract again and ask for a new token"));
         }
+        self.check_ceilings(risk, effect)
+    }
+
+    /// The ceilings of 14 alone, for a row that the scope need not cover: a step that a flow has written.
+    ///
+    /// # Errors
+    /// `risk_ceiling`, `effect_ceiling`, in this order.
+    pub fn check_ceilings(&self, risk: Risk, effect: Effect) -> Result<()> {
         let cap = self.cap();
         if risk > cap.risk {
             return Err(Fault::new(Reason::RiskCeiling, "the row is more sensitive than the token allows")
@@ -95,12 +103,19 @@ impl Chain {
     /// # Errors
     /// `body_not_allowed`, `payload_ceiling`, in this order.
     pub fn check_call(&self, arg: Digest, payload_bytes: u64) -> Result<()> {
-        let cap = self.cap();
-        if cap.body.is_some_and(|body| body != arg) {
+        if self.cap().body.is_some_and(|body| body != arg) {
             return Err(Fault::new(Reason::BodyNotAllowed, "the token is for one call with fixed arguments")
                 .detail("fixed_body_only"));
         }
-        match cap.max_bytes.filter(|most| payload_bytes > *most) {
+        self.check_size(payload_bytes)
+    }
+
+    /// The size of what is sent alone, for calls that the caller did not word: those that a call makes.
+    ///
+    /// # Errors
+    /// `payload_ceiling`.
+    pub fn check_size(&self, payload_bytes: u64) -> Result<()> {
+        match self.cap().max_bytes.filter(|most| payload_bytes > *most) {
             None => Ok(()),
             Some(most) => Err(Fault::new(Reason::PayloadCeiling, "the arguments are larger than the token allows")
                 .detail(format!("{payload_bytes}>{most}"))),

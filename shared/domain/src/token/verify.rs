@@ -39,8 +39,16 @@ pub struct Verified {
 /// Those of [`inspect`], then `pop_required`, `pop_invalid`.
 pub fn verify(text: &str, keys: &Keys, expect: &Expect<'_>, proof: Option<&ProofInput<'_>>) -> Result<Verified> {
     let chain = inspect(text, keys, expect)?;
-    let proof = proof::check(chain.leaf(), expect, proof)?;
+    let proof = prove(&chain, expect, proof)?;
     Ok(Verified { chain, proof })
+}
+
+/// Step 9 alone, on a chain that was inspected: the proof's id, where the leaf has a holder and the proof is good.
+///
+/// # Errors
+/// `pop_required`, `pop_invalid`.
+pub fn prove(chain: &Chain, expect: &Expect<'_>, proof: Option<&ProofInput<'_>>) -> Result<Option<String>> {
+    proof::check(chain.leaf(), expect, proof)
 }
 
 /// Verifies a token and asks for no proof: steps 1 to 8, enough to say what it is and not to call with it.
@@ -58,6 +66,14 @@ pub fn inspect(text: &str, keys: &Keys, expect: &Expect<'_>) -> Result<Chain> {
     check_time(&chain, expect)?;
     check_audience(&chain.leaf().claims, expect.audience)?;
     Ok(chain)
+}
+
+/// Steps 1 and 2 alone, which cost no signature.
+///
+/// # Errors
+/// Those of [`parse`](super::parse), then `alg_not_allowed`, `typ_wrong`, `header_param_refused`, `kid_unknown`.
+pub fn inspect_headers(text: &str, keys: &Keys) -> Result<()> {
+    headers(&chain::parse(text)?, keys).map(drop)
 }
 
 fn headers(sealed: &[Sealed<'_>], keys: &Keys) -> Result<Vec<Header>> {
@@ -97,7 +113,11 @@ fn pairs(chain: &Chain) -> impl Iterator<Item = (&Link, &Link)> {
     chain.links().iter().zip(chain.links().iter().skip(1))
 }
 
-fn check_time(chain: &Chain, expect: &Expect<'_>) -> Result<()> {
+/// Step 7 alone: a chain that was good may have ended since.
+///
+/// # Errors
+/// `iat_in_future`, `ttl_too_long`, `expired`.
+pub fn check_time(chain: &Chain, expect: &Expect<'_>) -> Result<()> {
     let now = expect.now.unix_timestamp();
     let mut claims = chain.links().iter().map(|link| &link.claims);
     if claims.clone().any(|claims| claims.iat > now + SKEW_SECONDS) {
