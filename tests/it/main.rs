@@ -22,6 +22,7 @@ mod import_load;
 mod walk_grpc;
 mod invocations;
 mod layout;
+mod mcp;
 mod limits;
 mod nothing_lost;
 mod once;

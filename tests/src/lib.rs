@@ -5,6 +5,7 @@ pub mod book;
 pub mod database;
 pub mod door;
 pub mod dump;
+pub mod mcp;
 pub mod process;
 pub mod spelling;
 pub mod secrets;

@@ -1,5 +1,6 @@
 //! Every setting of the gateway, with its unit and its default.
 
+use std::collections::BTreeSet;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -42,6 +43,12 @@ pub struct Config {
     pub tls: Option<ClientTlsConfig>,
     /// `scheme://host[:port]` for the addresses in answers. Default: what the request's `Host` says.
     pub public_url: Option<String>,
+    /// Whether only this machine reaches it: then it answers MCP clients to no other name. Default off.
+    pub local_only: bool,
+    /// Whose JWTs the services take as credentials (`iss`). Default none.
+    pub issuers: Vec<String>,
+    /// The scopes that those issuers' tokens may have.
+    pub scopes: Vec<String>,
     /// Rates a caller and sizes of a request; 0 in the settings, `None` here, turns one off.
     pub limits: Limits,
     /// Requests that the process answers at the same time. Default 4,096; `None`: no limit.
@@ -84,6 +91,9 @@ impl Config {
             executors: vec![(DEFAULT_POOL.to_owned(), uri)],
             tls: None,
             public_url: None,
+            local_only: false,
+            issuers: Vec::new(),
+            scopes: Vec::new(),
             limits: limits(),
             in_flight: NonZeroUsize::new(4_096),
             header_count: 64,
@@ -126,6 +136,9 @@ impl Config {
             executors,
             tls: peers.tls.as_ref().map(tls).transpose()?,
             limits: settings.limits.clone(),
+            local_only: settings.http.is_loopback(),
+            issuers: settings.issuers.values().map(|issuer| issuer.issuer.clone()).collect(),
+            scopes: scopes(settings),
             ..Config::at(own.clone())
         })
     }
@@ -145,6 +158,12 @@ fn limits() -> Limits {
         in_flight: NonZeroUsize::new(1_024),
         database_connections: NonZeroU32::MIN,
     }
+}
+
+/// Every scope that an issuer knows, once.
+fn scopes(settings: &Settings) -> Vec<String> {
+    let all = settings.issuers.values().flat_map(|issuer| issuer.scopes.keys().cloned());
+    all.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 fn uri(address: &ServiceAddress) -> Result<Uri, ConfigError> {

@@ -19,6 +19,8 @@ use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
 
 pub(crate) use self::envelope::Failure;
+pub(crate) use self::map::book;
+pub(crate) use self::shape::Shape;
 pub(crate) use self::summary::{Match, Untrusted};
 use crate::answer::{Answer, Effect, Format, Refused, Risk, RowType, json};
 use crate::app::App;

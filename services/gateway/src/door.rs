@@ -17,10 +17,10 @@ use callbook_domain::fault::{Fault, Reason};
 use http::StatusCode;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
-use tower_http::compression::predicate::SizeAbove;
+use tower_http::compression::predicate::{NotForContentType, Predicate as _, SizeAbove};
 
 pub(crate) use self::access::{RequestId, describe_metrics};
-pub(crate) use self::limits::Limiter;
+pub(crate) use self::limits::{Judged, Limiter};
 use crate::answer::Refusal;
 use crate::app::App;
 
@@ -29,7 +29,9 @@ const WORTH_COMPRESSING: u16 = 1_024;
 
 /// Puts the door around the routes. The last layer is the first that a request meets.
 pub(crate) fn around(routes: Router<Arc<App>>, app: &Arc<App>) -> Router {
-    let compress = CompressionLayer::new().gzip(true).compress_when(SizeAbove::new(WORTH_COMPRESSING.into()));
+    // Events must leave when they happen.
+    let worth = SizeAbove::new(WORTH_COMPRESSING.into()).and(NotForContentType::SSE);
+    let compress = CompressionLayer::new().gzip(true).compress_when(worth);
     routes
         .method_not_allowed_fallback(not_allowed)
         .fallback(nothing_here)

@@ -13,6 +13,7 @@ mod directory;
 mod dispatch;
 mod health;
 mod listen;
+mod mcp;
 mod openapi;
 mod principals;
 mod receipt;

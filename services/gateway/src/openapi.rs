@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use crate::answer::{Problem, media};
 use crate::app::App;
-use crate::{directory, dispatch, health, principals, receipt, recommended};
+use crate::{directory, dispatch, health, mcp, principals, receipt, recommended};
 
 const LLMS: &str = include_str!("llms.txt");
 
@@ -71,6 +71,7 @@ pub(crate) fn document() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(llms))
+        .merge(mcp::routes())
 }
 
 /// The routes, and the document beside them.

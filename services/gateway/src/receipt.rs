@@ -90,7 +90,8 @@ pub(crate) async fn person(
     Ok(page)
 }
 
-async fn confirmation(app: &App, call: &Call, id: &str) -> Result<Confirmation, Fault> {
+/// What everybody may know of an invocation.
+pub(crate) async fn confirmation(app: &App, call: &Call, id: &str) -> Result<Confirmation, Fault> {
     let request = wire::ConfirmRequest { invocation_id: InvocationId::require(id)?.to_string() };
     app.upstreams.receipts.read(call, request, rpc!(receipt.confirm)).await.map(Confirmation::read)
 }

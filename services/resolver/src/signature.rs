@@ -6,6 +6,7 @@ use callbook_domain::caller::{Caller, May};
 use callbook_domain::compile::{Compiled, Plan};
 use callbook_domain::fault::Result;
 use callbook_domain::key::Key;
+use callbook_domain::row::Effect;
 use callbook_store::snapshot::{Entry, Snapshot};
 use serde_json::Value;
 
@@ -112,7 +113,11 @@ impl Kind {
     fn takes(self, entry: &Entry) -> bool {
         match self {
             Kind::Call => answers(entry) && !entry.key().is_test_shaped(),
-            Kind::Resource => answers(entry) && keyword(entry, "x-uri").is_some_and(Value::is_string),
+            // What is read must not change by being read.
+            Kind::Resource => {
+                let has_address = keyword(entry, "x-uri").is_some_and(Value::is_string);
+                answers(entry) && has_address && entry.row.effect == Effect::Read
+            }
             Kind::Prompt => {
                 let definition = &entry.row.definition;
                 let is_offered = definition.enabled && definition.planner_visible && entry.compiled.is_ok();

@@ -85,6 +85,15 @@ pub(super) async fn map(app: &App, call: &Call, asked: Parameters) -> Answer {
     Ok(marked(answer, found.stale))
 }
 
+/// The whole book in numbers, as JSON text.
+pub(crate) async fn book(app: &App, call: &Call) -> Result<String, Fault> {
+    let found = app.upstreams.resolver.read(call, wire::GetMapRequest::default(), rpc!(resolver.get_map)).await?;
+    match found.view {
+        Some(View::Book(book)) => Ok(serde_json::to_string(&Book::read(book)).expect("the map is plain data")),
+        Some(View::Shelf(_)) | None => Err(Fault::new(Reason::Internal, "the map came without a view")),
+    }
+}
+
 /// The name of a predicate as `counts` has it: what planners see is what the MCP projection shows.
 fn named((name, words): (String, String)) -> (String, String) {
     (if name == "planner" { "mcp".to_owned() } else { name }, words)

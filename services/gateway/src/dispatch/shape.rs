@@ -9,7 +9,7 @@ use crate::answer::{Bytes, Effect, Raw, Risk, Word, raw, some};
 
 /// What a call would do. Nothing ran.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     /// Always false: it did not run.
     ok: bool,
     /// Always false.
@@ -88,7 +88,7 @@ impl Serialize for Headers {
 
 impl Shape {
     /// The executor's shape of a call of the row.
-    pub(super) fn read(shape: wire::ShapeResponse, key: &str) -> Self {
+    pub(crate) fn read(shape: wire::ShapeResponse, key: &str) -> Self {
         Shape {
             ok: false,
             ran: false,

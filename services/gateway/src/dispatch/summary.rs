@@ -52,6 +52,12 @@ impl Match {
         }
     }
 
+    /// Without the address that runs it.
+    pub(crate) fn without_address(mut self) -> Self {
+        self.run_now = None;
+        self
+    }
+
     /// Key of the row.
     pub(crate) fn key(&self) -> &str {
         &self.key

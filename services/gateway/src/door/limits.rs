@@ -27,6 +27,10 @@ const PLACES: u64 = 1 << 16;
 /// After how long a caller that has too much open should come back, in milliseconds.
 const BUSY_MS: u64 = 1_000;
 
+/// Marks an answer for which a service has taken the caller's credential, where the address alone does not say so.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Judged;
+
 /// Rates and open requests of callers, by place, and of the process.
 pub(crate) struct Limiter {
     hasher: RandomState,
@@ -138,7 +142,7 @@ pub(super) async fn check(State(app): State<Arc<App>>, request: Request, next: N
     };
     let asks_a_service = asks_a_service(&request);
     let (mut parts, body) = next.run(request).await.into_parts();
-    slot.learn(asks_a_service, parts.status);
+    slot.learn(asks_a_service || parts.extensions.get::<Judged>().is_some(), parts.status);
     // Below, the body counts its request and does not know its length any more.
     let length = body.size_hint().exact().filter(|_| parts.status != StatusCode::NOT_MODIFIED);
     if let Some(length) = length {
@@ -155,7 +159,7 @@ pub(super) async fn check(State(app): State<Arc<App>>, request: Request, next: N
 /// look at it.
 fn asks_a_service(request: &Request) -> bool {
     let path = request.uri().path();
-    path.starts_with("/api/") && !(path == "/api/dispatch" && request.method() == Method::GET)
+    path.starts_with("/api/") && path != "/api/mcp" && !(path == "/api/dispatch" && request.method() == Method::GET)
 }
 
 /// An orchestrator that gets no answer would end a process that is only busy.

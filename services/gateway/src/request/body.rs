@@ -107,7 +107,8 @@ impl<'de> Visitor<'de> for ObjectVisitor {
     }
 }
 
-async fn json_text(request: Request, app: &App) -> Result<Bytes, Refusal> {
+/// A body of JSON, as it is written.
+pub(crate) async fn json_text(request: Request, app: &App) -> Result<Bytes, Refusal> {
     if !is_json(request.headers()) {
         return Err(unsupported("send JSON with `content-type: application/json`"));
     }

@@ -63,6 +63,13 @@ impl Call {
         }
     }
 
+    /// Whether the credential is shaped like a JWT of an outside issuer: its holder can get another one there.
+    pub(crate) fn shows_jwt(&self) -> bool {
+        let shown = self.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let token = shown.split_once(' ').map_or(shown, |(_, token)| token.trim());
+        token.starts_with("eyJ") && token.matches('.').count() == 2
+    }
+
     /// The call with another time where the caller did not send `x-deadline-ms`.
     pub(crate) fn or_within(mut self, time: Duration) -> Self {
         if self.asked.is_none() {
