@@ -7,12 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use callbook_caller::Callers;
+use callbook_caller::{Callers, Deployment};
 use callbook_domain::clock::Clock;
 use callbook_domain::compile::Rules;
+use callbook_domain::token::PrivateKey;
 use callbook_executor::egress::{Egress, Policy, Secrets};
+use callbook_gate::signing::{Signer, Source};
 use callbook_ranking::Shelf;
 use callbook_runtime::health::Readiness;
+use callbook_runtime::key_file::KeyFolder;
 use callbook_runtime::listen::bind;
 use callbook_runtime::settings::{Catalogue, Settings};
 use callbook_store::directory::Directory;
@@ -210,7 +213,7 @@ impl Node {
             routes = routes.add_service(directory).add_service(contract);
         }
         if roles.contains(&Role::Gate) {
-            routes = routes.add_service(callbook_gate::services(shared.gate()));
+            routes = routes.add_service(callbook_gate::services(shared.gate(settings).await?));
         }
         if roles.contains(&Role::Executor) {
             let app = shared.executor(settings)?;
@@ -276,7 +279,9 @@ impl Shared {
             .map_err(|fault| anyhow::anyhow!("the book cannot be read: {fault}"))?;
         followers.spawn(directory.clone().run(last.clone().cancelled_owned()));
         let public = settings.catalogue == Catalogue::Public;
-        let callers = Arc::new(Callers::new(keys.owner.expose_secret(), pool, clock.clone(), public));
+        let callers = Callers::new(keys.owner.expose_secret(), pool, clock.clone(), public);
+        let callers = callers.of(deployment(settings)?).believing(issuers(settings));
+        let callers = Arc::new(callers.context("setting `issuers`: no client can be made for their keys")?);
         Ok(Shared { directory, callers, index, clock, internal: keys.internal.clone() })
     }
 
@@ -298,12 +303,17 @@ impl Shared {
         })
     }
 
-    fn gate(&self) -> Arc<callbook_gate::App> {
-        Arc::new(callbook_gate::App {
-            pool: self.directory.pool().clone(),
+    async fn gate(&self, settings: &Settings) -> Result<Arc<callbook_gate::App>> {
+        let pool = self.directory.pool().clone();
+        let signer = Signer::open(&pool, key_source(settings)?, &self.clock).await;
+        Ok(Arc::new(callbook_gate::App {
+            pool,
             callers: self.callers.clone(),
             clock: self.clock.clone(),
-        })
+            directory: self.directory.clone(),
+            deployment: deployment(settings)?,
+            signer: signer.map_err(|fault| anyhow::anyhow!("the signing keys cannot be read: {fault}"))?,
+        }))
     }
 
     fn executor(&self, settings: &Settings) -> Result<Arc<callbook_executor::App>> {
@@ -319,6 +329,37 @@ impl Shared {
             secrets: secrets(settings)?,
         }))
     }
+}
+
+/// Whose tokens are taken, and minted.
+fn deployment(settings: &Settings) -> Result<Deployment> {
+    Ok(Deployment {
+        audience: settings.audience.clone(),
+        issuer: settings.token_issuer.clone(),
+        max_ttl: settings.token_max.try_into().context("setting `token_max_seconds`")?,
+    })
+}
+
+/// Who else's JWTs are taken.
+fn issuers(settings: &Settings) -> Vec<callbook_caller::Issuer> {
+    let issuer = |(name, issuer): (&String, &callbook_runtime::settings::Issuer)| callbook_caller::Issuer {
+        name: name.clone(),
+        iss: issuer.issuer.clone(),
+        audience: issuer.audience.clone(),
+        jwks_url: issuer.jwks_url.to_string(),
+        scopes: issuer.scopes.clone(),
+    };
+    settings.issuers.iter().map(issuer).collect()
+}
+
+/// Where the gate has its signing keys.
+fn key_source(settings: &Settings) -> Result<Source> {
+    let Some(given) = &settings.issuer_key else {
+        return Ok(settings.data_dir.as_deref().map_or(Source::Nowhere, |dir| Source::Folder(KeyFolder::of(dir))));
+    };
+    let key = PrivateKey::parse(given.expose_secret());
+    let key = key.context("setting `issuer_key`: is neither an Ed25519 key as PKCS#8 PEM nor 32 bytes in base64url")?;
+    Ok(Source::Given(Arc::new(key)))
 }
 
 fn executor_config(settings: &Settings) -> callbook_executor::config::Config {

@@ -7,8 +7,9 @@ use callbook_domain::fault::{Fault, Reason, Result};
 use callbook_domain::invocation::uuid_at;
 use callbook_store::fault::{constraint, fault};
 
+use crate::App;
 use crate::principal::{Kept, check_grants, check_name};
-use crate::{App, store};
+use crate::store::principal as store;
 
 /// The principal and its API key, of which only the hash is kept.
 ///

@@ -1,4 +1,4 @@
-//! End a principal.
+//! End a principal, with every token that it minted.
 
 use callbook_domain::caller::Caller;
 use callbook_domain::event::EventKind;
@@ -6,8 +6,9 @@ use callbook_domain::fault::{Fault, Reason, Result};
 use callbook_store::fault::fault;
 use callbook_store::lock;
 
+use crate::App;
 use crate::principal::Kept;
-use crate::{App, store};
+use crate::store::{principal as store, token};
 
 /// The principal with the time of its end, and whether this call ended it.
 ///
@@ -26,6 +27,8 @@ pub(crate) async fn revoke(app: &App, caller: &Caller, name: &str) -> Result<(Ke
     }
     let kept = Kept { revoked_at: Some(now), ..kept };
     store::end(&mut transaction, &kept, now).await.map_err(fault)?;
+    let tokens = format!("principal:{}", kept.id);
+    token::revoke(&mut transaction, &tokens, &caller.actor(), "", now).await.map_err(fault)?;
     store::record(&mut transaction, &kept, EventKind::Revoke, caller, now).await.map_err(fault)?;
     transaction.commit().await.map_err(fault)?;
     Ok((kept, true))

@@ -3,6 +3,8 @@
 mod credential;
 mod principal;
 mod token;
+mod issuer;
+mod lane;
 mod presented;
 
 use callbook_domain::caller::{Caller, unauthorized};
@@ -14,9 +16,12 @@ use sqlx::PgPool;
 use subtle::ConstantTimeEq;
 
 use credential::Credential;
+use issuer::Issuers;
+use lane::Lane;
 use principal::Principals;
 use token::Tokens;
 
+pub use issuer::Issuer;
 pub use presented::Presented;
 pub use token::Deployment;
 
@@ -30,6 +35,9 @@ pub struct Callers {
     owner: KeyHash,
     principals: Principals,
     tokens: Tokens,
+    issuers: Issuers,
+    lane: Lane,
+    clock: Clock,
     /// Whether anonymous callers may read the book.
     public_catalogue: bool,
 }
@@ -40,7 +48,10 @@ impl Callers {
         Callers {
             owner: hash(owner_key),
             principals: Principals::new(pool.clone(), clock.clone()),
-            tokens: Tokens::new(pool, clock, Deployment::default()),
+            tokens: Tokens::new(pool, clock.clone(), Deployment::default()),
+            issuers: Issuers::none(clock.clone()),
+            lane: Lane::new(),
+            clock,
             public_catalogue,
         }
     }
@@ -49,6 +60,15 @@ impl Callers {
     pub fn of(mut self, deployment: Deployment) -> Self {
         self.tokens.deployment = deployment;
         self
+    }
+
+    /// The same where JWTs of these issuers are taken.
+    ///
+    /// # Errors
+    /// Those of a client that cannot be made.
+    pub fn believing(mut self, issuers: Vec<Issuer>) -> reqwest::Result<Self> {
+        self.issuers = Issuers::new(issuers, self.clock.clone())?;
+        Ok(self)
     }
 
     /// The caller that these headers (or this gRPC metadata) show, for everything that is not a call of a row. No
@@ -70,16 +90,20 @@ impl Callers {
             None => Ok(Presented::known(Caller::Anonymous)),
             Some(Credential::Key(key)) => self.with_key(key).await.map(Presented::known),
             Some(Credential::Token { text, in_url }) => {
-                let known = self.tokens.verified(text).await?;
+                let known = self.tokens.verified(text, &self.lane).await?;
                 if in_url && !known.chain.cap().url {
                     return Err(unauthorized().fix("mint a token with `url` for use in an address"));
                 }
                 Ok(Presented::token(&self.tokens, known, credential::proof(headers)?))
             }
             // nobody else's are believed, so what is wrong with it is what makes it no token of ours
-            Some(Credential::Signed(text)) => {
-                let known = self.tokens.verified(text).await?;
+            Some(Credential::Signed(text)) if self.issuers.is_empty() => {
+                let known = self.tokens.verified(text, &self.lane).await?;
                 Ok(Presented::token(&self.tokens, known, credential::proof(headers)?))
+            }
+            Some(Credential::Signed(text)) => {
+                let principal = self.issuers.principal(text, &self.lane).await?;
+                Ok(Presented::known(Caller::Principal(principal)))
             }
         }
     }

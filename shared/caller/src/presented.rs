@@ -25,6 +25,14 @@ impl<'a> Presented<'a> {
         Presented(Who::Token { tokens, known, proof: proof.map(str::to_owned) })
     }
 
+    /// The name in receipts of the one who presents it, whatever may come of the call.
+    pub fn actor(&self) -> String {
+        match &self.0 {
+            Who::Known(caller) => caller.actor(),
+            Who::Token { known, .. } => format!("cap:{}", known.chain.leaf().claims.jti),
+        }
+    }
+
     /// The caller of this key with what it sent, and the id of its proof, which is the call's idempotency key; absent
     /// where the credential is no token or has no holder. Steps 9 and 10; nothing is said about rows.
     ///

@@ -1,4 +1,4 @@
-//! The two keys that a deployment needs: set by the operator, or made once and kept in the data directory.
+//! The keys that a deployment needs: set by the operator, or made and kept in the data directory.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use data_encoding::BASE64URL_NOPAD;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::settings::Settings;
 
@@ -73,6 +73,55 @@ pub fn internal_key(settings: &Settings) -> Result<Key, KeyError> {
     key("internal_key", "internal.key", settings.internal_key.as_ref(), settings.data_dir.as_deref())
 }
 
+/// The private keys that sign tokens: one file each in `<data-dir>/issuer`, mode 0600, named by the key.
+#[derive(Clone, Debug)]
+pub struct KeyFolder(PathBuf);
+
+impl KeyFolder {
+    /// The folder of this data directory; nothing is made yet.
+    pub fn of(data_dir: &Path) -> KeyFolder {
+        KeyFolder(data_dir.join("issuer"))
+    }
+
+    /// The key of this name, if its file is here.
+    ///
+    /// # Errors
+    /// One sentence that says what to do.
+    pub fn read(&self, name: &str) -> Result<Option<SecretString>, KeyError> {
+        let path = self.path(name);
+        read(&path, |source| unusable(&path, source))
+    }
+
+    /// Keeps a key under its name. The file is there whole or not at all; one that is there stays.
+    ///
+    /// # Errors
+    /// One sentence that says what to do.
+    pub fn keep(&self, name: &str, key: &SecretString) -> Result<(), KeyError> {
+        let path = self.path(name);
+        make(&path, key.expose_secret()).map(drop).map_err(|source| unusable(&path, source))
+    }
+
+    /// Forgets a key.
+    ///
+    /// # Errors
+    /// One sentence that says what to do.
+    pub fn forget(&self, name: &str) -> Result<(), KeyError> {
+        let path = self.path(name);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(&path, error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(format!("{name}.key"))
+    }
+}
+
+fn unusable(path: &Path, source: io::Error) -> KeyError {
+    KeyError::Unusable { setting: "issuer_key", path: path.to_owned(), source }
+}
+
 fn key(
     setting: &'static str,
     file: &str,
@@ -87,7 +136,7 @@ fn key(
     if let Some(secret) = read(&path, unusable)? {
         return Ok(Key { secret, just_made: false });
     }
-    let just_made = make(&path).map_err(unusable)?;
+    let just_made = random(32).and_then(|secret| make(&path, &secret)).map_err(unusable)?;
     let secret = read(&path, unusable)?.ok_or_else(|| unusable(io::ErrorKind::NotFound.into()))?;
     Ok(Key { secret, just_made })
 }
@@ -112,11 +161,11 @@ fn read(path: &Path, unusable: impl Fn(io::Error) -> KeyError) -> Result<Option<
 }
 
 /// Makes the file whole or not at all: two first starts at the same time agree on one key, and the loser says `false`.
-fn make(path: &Path) -> io::Result<bool> {
+fn make(path: &Path, key: &str) -> io::Result<bool> {
     let dir = path.parent().unwrap_or(Path::new("/"));
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let draft = path.with_extension(format!("{}.new", random(6)?));
-    let written = write(&draft, &random(32)?).and_then(|()| match std::fs::hard_link(&draft, path) {
+    let written = write(&draft, key).and_then(|()| match std::fs::hard_link(&draft, path) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),
@@ -143,8 +192,6 @@ fn random(bytes: usize) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use std::fs::Permissions;
-
-    use secrecy::ExposeSecret;
 
     use super::*;
 
@@ -199,6 +246,21 @@ mod tests {
         assert_eq!(owner(dir.path()).unwrap().secret.expose_secret(), "0123456789abcdef");
         std::fs::write(&path, "short\n").unwrap();
         assert!(matches!(owner(dir.path()), Err(KeyError::NotAKey { .. })));
+    }
+
+    #[test]
+    fn a_folder_keeps_keys_by_name_until_they_are_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = KeyFolder::of(dir.path());
+        assert!(folder.read("-a_kid").unwrap().is_none());
+        folder.keep("-a_kid", &SecretString::from("the first key of this name")).unwrap();
+        folder.keep("-a_kid", &SecretString::from("another key of this name")).unwrap();
+        assert_eq!(folder.read("-a_kid").unwrap().unwrap().expose_secret(), "the first key of this name");
+        let mode = |path: &str| std::fs::metadata(dir.path().join(path)).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode("issuer"), mode("issuer/-a_kid.key")), (0o700, 0o600));
+        folder.forget("-a_kid").unwrap();
+        folder.forget("-a_kid").unwrap();
+        assert!(folder.read("-a_kid").unwrap().is_none());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use callbook_domain::secret::Bindings;
 use jiff::tz::TimeZone;
@@ -66,6 +67,9 @@ pub struct Settings {
     pub owner_key: Option<SecretString>,
     /// The MAC key for cursors and request state, if it was set; the same for all replicas.
     pub internal_key: Option<SecretString>,
+    /// The key that signs tokens, if it was set: a PKCS#8 PEM or 32 bytes of base64url; else the gate keeps keys in the
+    /// data directory.
+    pub issuer_key: Option<SecretString>,
     /// Upstream origins that may be plain http, loopback or private, as `scheme://host[:port]`. Default none.
     pub allow_origins: Vec<String>,
     /// Which secret may go to which origins for which keys. Default none.
@@ -83,6 +87,10 @@ pub struct Settings {
     pub js: bool,
     /// The deployment's name in every token's `aud`. Default `callbook`.
     pub audience: String,
+    /// The deployment's name in every token's `iss`. Default `callbook`.
+    pub token_issuer: String,
+    /// The longest life of a token. Default, and at most, 7 days; at least a minute.
+    pub token_max: Duration,
     /// The zone of the function `now`. Default UTC.
     pub timezone: TimeZone,
     /// After how many days payloads are erased. Default 30; 0 keeps them.
@@ -118,6 +126,8 @@ impl Settings {
         let tls = peers::tls((set.tls_cert, set.tls_key, set.tls_ca), file.tls)?;
         let at = (set.resolver, set.contract, set.gate, set.executors);
         let in_file = (file.resolver, file.contract, file.gate, file.executors);
+        let audience = pick::name("audience", set.audience, file.audience)?;
+        let allow_origins = address::origins("allow_origins", list(set.allow_origins, file.allow_origins))?;
         Ok(Settings {
             grpc: address::host_port("grpc", set.grpc, file.grpc, "127.0.0.1:7701")?,
             admin: address::host_port("admin", set.admin, file.admin, "127.0.0.1:7702")?,
@@ -128,20 +138,23 @@ impl Settings {
             pools: pick::pools(set.pools, file.pools)?,
             owner_key: pick::key("owner_key", set.owner_key)?,
             internal_key: pick::key("internal_key", set.internal_key)?,
-            allow_origins: address::origins("allow_origins", list(set.allow_origins, file.allow_origins))?,
+            issuer_key: pick::key("issuer_key", set.issuer_key)?,
             secrets_dir: pick::path(set.secrets_dir, file.secrets_dir),
             catalogue: pick::catalogue(set.catalogue, file.catalogue, http.is_loopback() && !set.behind_gateway)?,
             read_mode: flag("read_mode", set.read_mode, file.read_mode)?,
             js: flag("js", set.js, file.js)?,
-            audience: pick::audience(set.audience, file.audience)?,
+            token_issuer: pick::name("token_issuer", set.token_issuer, file.token_issuer)?,
+            token_max: pick::token_max(set.token_max_seconds, file.token_max_seconds)?,
             timezone: pick::timezone(&text(set.timezone, file.timezone, "UTC"))?,
             retention_days: NonZeroU32::new(number("retention_days", set.retention_days, file.retention_days, 30)?),
             limits: limits::limits(file.limits)?,
             providers: outside::providers(file.providers, &secrets)?,
             databases: outside::databases(file.databases)?,
             exec: outside::exec(file.exec)?,
-            issuers: outside::issuers(file.issuers)?,
+            issuers: outside::issuers(file.issuers, &audience, &allow_origins)?,
             public: file.public,
+            audience,
+            allow_origins,
             secrets,
             secret_files,
             http,

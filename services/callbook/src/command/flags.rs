@@ -59,6 +59,15 @@ pub struct Flags {
     /// Commit rows that read after their call: on or off [default: off]
     #[arg(long, env = "CALLBOOK_READ_MODE")]
     read_mode: Option<String>,
+    /// This deployment's name in the audience of tokens [default: callbook]
+    #[arg(long, env = "CALLBOOK_AUDIENCE")]
+    audience: Option<String>,
+    /// This deployment's name as the issuer of tokens [default: callbook]
+    #[arg(long, env = "CALLBOOK_TOKEN_ISSUER")]
+    token_issuer: Option<String>,
+    /// Longest life of a token, in seconds [default: 604800]
+    #[arg(long, env = "CALLBOOK_TOKEN_MAX_SECONDS")]
+    token_max_seconds: Option<String>,
     /// Zone of the function `now` [default: UTC]
     #[arg(long, env = "CALLBOOK_TIMEZONE")]
     timezone: Option<String>,
@@ -96,12 +105,16 @@ impl Flags {
             pools: self.pools,
             owner_key: variable("CALLBOOK_OWNER_KEY"),
             internal_key: variable("CALLBOOK_INTERNAL_KEY"),
+            issuer_key: variable("CALLBOOK_ISSUER_KEY"),
             allow_origins: self.allow_origins,
             secrets_dir: self.secrets_dir,
             secret_origins: self.secret_origins,
             catalogue: self.catalogue,
             behind_gateway,
             read_mode: self.read_mode,
+            audience: self.audience,
+            token_issuer: self.token_issuer,
+            token_max_seconds: self.token_max_seconds,
             timezone: self.timezone,
             retention_days: self.retention_days,
             tls_cert: self.tls_cert,

@@ -18,8 +18,8 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use sqlx::PgPool;
 use time::Duration;
-use tokio::sync::Semaphore;
 
+use crate::lane::Lane;
 use keys::IssuerKeys;
 use standing::Standings;
 
@@ -27,8 +27,6 @@ use standing::Standings;
 const REMEMBERED_BYTES: u64 = 16 << 20;
 /// The chains that we expect to remember.
 const REMEMBERED: usize = 16_384;
-/// Tokens that were never seen and wait to be verified.
-const WAITING: usize = 256;
 
 /// Whose tokens are taken.
 #[derive(Clone, Debug)]
@@ -66,30 +64,25 @@ pub(crate) struct Tokens {
     keys: IssuerKeys,
     standings: Standings,
     known: Cache<Digest, Arc<Known>, Bytes>,
-    places: Semaphore,
-    processors: Semaphore,
 }
 
 impl Tokens {
     pub(crate) fn new(pool: PgPool, clock: Clock, deployment: Deployment) -> Self {
-        let processors = std::thread::available_parallelism().map_or(1, |count| count.get().div_ceil(2));
         Tokens {
             deployment,
             keys: IssuerKeys::new(pool.clone(), clock.clone()),
             clock,
             standings: Standings::new(pool),
             known: Cache::with_weighter(REMEMBERED, REMEMBERED_BYTES, Bytes),
-            places: Semaphore::new(WAITING),
-            processors: Semaphore::new(processors),
         }
     }
 
     /// Steps 1 to 8.
-    pub(crate) async fn verified(&self, text: &str) -> Result<Arc<Known>> {
+    pub(crate) async fn verified(&self, text: &str, lane: &Lane) -> Result<Arc<Known>> {
         let hash = Digest::of(text);
         match self.known.get(&hash) {
             Some(known) => self.still_good(known).await,
-            None => self.first_seen(hash, text).await,
+            None => self.first_seen(hash, text, lane).await,
         }
     }
 
@@ -104,14 +97,13 @@ impl Tokens {
         Ok(known)
     }
 
-    async fn first_seen(&self, hash: Digest, text: &str) -> Result<Arc<Known>> {
+    async fn first_seen(&self, hash: Digest, text: &str, lane: &Lane) -> Result<Arc<Known>> {
         let mut keys = self.keys.believed().await?;
         if matches!(token::inspect_headers(text, &keys), Err(fault) if fault.reason() == Reason::KidUnknown) {
             keys = self.keys.looked_again().await?;
         }
         token::inspect_headers(text, &keys)?;
-        let _place = self.places.try_acquire().map_err(|_| crowded())?;
-        let _processor = self.processors.acquire().await.map_err(|_| crowded())?;
+        let _turn = lane.turn().await?;
         let chain = Arc::new(token::inspect(text, &keys, &self.expect())?);
         let known = Arc::new(Known { hash, chain, bytes: text.len() as u64 });
         self.known.insert(hash, known.clone());
@@ -152,8 +144,4 @@ impl Weighter<Digest, Arc<Known>> for Bytes {
     fn weight(&self, _: &Digest, known: &Arc<Known>) -> u64 {
         known.bytes
     }
-}
-
-fn crowded() -> Fault {
-    Fault::new(Reason::Overloaded, "more new tokens come than can be verified").retry_after_ms(100)
 }

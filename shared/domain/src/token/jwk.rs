@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use data_encoding::BASE64URL_NOPAD;
+use ed25519_dalek::pkcs8::DecodePrivateKey as _;
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use serde_json::{Map, Value, json};
 
@@ -20,6 +21,11 @@ impl PublicKey {
         let key = VerifyingKey::from_bytes(bytes).ok()?;
         let is_canonical = key.to_edwards().compress().as_bytes() == bytes;
         (is_canonical && !key.is_weak()).then_some(PublicKey(key))
+    }
+
+    /// The 32 bytes.
+    pub fn to_bytes(&self) -> [u8; 32] {
+        self.0.to_bytes()
     }
 
     /// Reads a JWK of exactly `crv`, `kty` and `x`. Anything more, such as a private part, is refused.
@@ -62,6 +68,15 @@ impl PrivateKey {
     /// The key of a 32-byte seed, which the caller took from a good source of randomness.
     pub fn from_seed(seed: &[u8; 32]) -> PrivateKey {
         PrivateKey(SigningKey::from_bytes(seed))
+    }
+
+    /// Reads a PKCS#8 PEM, as `openssl genpkey -algorithm ed25519` writes it, or the 32 bytes of a seed in base64url.
+    pub fn parse(text: &str) -> Option<PrivateKey> {
+        if text.contains("-----BEGIN") {
+            return SigningKey::from_pkcs8_pem(text).ok().map(PrivateKey);
+        }
+        let seed = BASE64URL_NOPAD.decode(text.trim().as_bytes()).ok()?;
+        Some(PrivateKey::from_seed(&seed.try_into().ok()?))
     }
 
     /// Its public part.

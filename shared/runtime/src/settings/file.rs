@@ -30,6 +30,8 @@ pub(super) struct SettingsFile {
     pub(super) read_mode: Option<bool>,
     pub(super) js: Option<bool>,
     pub(super) audience: Option<String>,
+    pub(super) token_issuer: Option<String>,
+    pub(super) token_max_seconds: Option<u32>,
     pub(super) timezone: Option<String>,
     pub(super) retention_days: Option<u32>,
     pub(super) limits: LimitsTable,
@@ -104,6 +106,7 @@ pub(super) struct ExecTable {
 pub(super) struct IssuerTable {
     pub(super) issuer: String,
     pub(super) jwks_url: String,
+    pub(super) audience: Option<String>,
     #[serde(default)]
     pub(super) scopes: BTreeMap<String, Vec<Grant>>,
 }

@@ -74,8 +74,10 @@ pub struct Exec {
 pub struct Issuer {
     /// The `iss` of its tokens.
     pub issuer: String,
-    /// Where its keys are; https.
+    /// Where its keys are: https, or an origin that is allowed to be something else.
     pub jwks_url: Url,
+    /// The name that its tokens must have in `aud`. Default the deployment's `audience`.
+    pub audience: String,
     /// What each scope of a token allows.
     pub scopes: BTreeMap<String, Vec<Grant>>,
 }
@@ -159,14 +161,19 @@ pub(super) fn exec(table: Option<ExecTable>) -> Result<Option<Exec>, SettingsErr
     }))
 }
 
-pub(super) fn issuers(tables: BTreeMap<String, IssuerTable>) -> Result<BTreeMap<String, Issuer>, SettingsError> {
+pub(super) fn issuers(
+    tables: BTreeMap<String, IssuerTable>,
+    audience: &str,
+    allow_origins: &[String],
+) -> Result<BTreeMap<String, Issuer>, SettingsError> {
     let checked = tables.into_iter().map(|(name, table)| {
         let setting = format!("issuers.{name}");
         let jwks_url = web_address(&format!("{setting}.jwks_url"), &table.jwks_url)?;
-        if jwks_url.scheme() != "https" {
+        if jwks_url.scheme() != "https" && !allow_origins.contains(&jwks_url.origin().ascii_serialization()) {
             return Err(SettingsError::refused(format!("{setting}.jwks_url"), "must be https"));
         }
-        Ok((name, Issuer { issuer: table.issuer, jwks_url, scopes: table.scopes }))
+        let audience = table.audience.unwrap_or_else(|| audience.to_owned());
+        Ok((name, Issuer { issuer: table.issuer, jwks_url, audience, scopes: table.scopes }))
     });
     checked.collect()
 }

@@ -34,6 +34,8 @@ pub struct Overrides {
     pub owner_key: Option<String>,
     /// At least 16 bytes.
     pub internal_key: Option<String>,
+    /// A PKCS#8 PEM, or 32 bytes in base64url.
+    pub issuer_key: Option<String>,
     /// Origins, comma-separated.
     pub allow_origins: Option<String>,
     /// A directory.
@@ -51,6 +53,10 @@ pub struct Overrides {
     pub js: Option<String>,
     /// A name.
     pub audience: Option<String>,
+    /// A name.
+    pub token_issuer: Option<String>,
+    /// Seconds.
+    pub token_max_seconds: Option<String>,
     /// A name of the IANA time zone database.
     pub timezone: Option<String>,
     /// Days.

@@ -1,7 +1,9 @@
 //! Choosing: a flag or variable, else the file, else the default.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use callbook_domain::token::mint::LIFE_SECONDS;
 use jiff::tz::TimeZone;
 use secrecy::SecretString;
 
@@ -117,12 +119,23 @@ pub(super) fn pool_name(setting: &str, pool: &str) -> Result<(), SettingsError> 
     Ok(())
 }
 
-pub(super) fn audience(set: Option<String>, file: Option<String>) -> Result<String, SettingsError> {
-    let audience = text(set, file, "callbook");
-    if audience.trim().is_empty() || audience.contains(char::is_whitespace) || audience.len() > 256 {
-        return Err(SettingsError::refused("audience", "must be a name of 1 to 256 bytes without spaces"));
+/// A name that tokens carry.
+pub(super) fn name(setting: &str, set: Option<String>, file: Option<String>) -> Result<String, SettingsError> {
+    let name = text(set, file, "callbook");
+    if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control()) || name.len() > 256 {
+        return Err(SettingsError::refused(setting, "must be a name of 1 to 256 bytes without spaces"));
     }
-    Ok(audience)
+    Ok(name)
+}
+
+pub(super) fn token_max(set: Option<String>, file: Option<u32>) -> Result<Duration, SettingsError> {
+    let longest = *LIFE_SECONDS.end();
+    let seconds = number("token_max_seconds", set, file, u32::try_from(longest).expect("seven days"))?;
+    if !LIFE_SECONDS.contains(&i64::from(seconds)) {
+        let problem = format!("must be {} to {longest} seconds", LIFE_SECONDS.start());
+        return Err(SettingsError::refused("token_max_seconds", problem));
+    }
+    Ok(Duration::from_secs(seconds.into()))
 }
 
 pub(super) fn timezone(name: &str) -> Result<TimeZone, SettingsError> {

@@ -27,7 +27,9 @@ fn without_a_word_everything_has_its_default() {
     assert_eq!(settings.limits.request_bytes.unwrap().get(), 1 << 20);
     assert!(!settings.read_mode && !settings.js);
     assert!(settings.peers.executors.is_empty());
-    assert!(settings.owner_key.is_none());
+    assert!(settings.owner_key.is_none() && settings.issuer_key.is_none());
+    assert_eq!((settings.audience.as_str(), settings.token_issuer.as_str()), ("callbook", "callbook"));
+    assert_eq!(settings.token_max.as_secs(), 7 * 24 * 60 * 60);
     assert_eq!(settings.timezone.iana_name(), Some("UTC"));
 }
 
@@ -65,6 +67,9 @@ fn a_wrong_setting_is_one_sentence_that_names_it() {
         ("catalogue = \"open\"", "`catalogue`"),
         ("timezone = \"Mars/Base\"", "`timezone`"),
         ("audience = \"a b\"", "`audience`"),
+        ("token_issuer = \" \"", "`token_issuer`"),
+        ("token_max_seconds = 59", "`token_max_seconds`"),
+        ("token_max_seconds = 604801", "`token_max_seconds`"),
         ("pools = [\"a=b\"]", "`pools`"),
         ("allow_origins = [\"http://a/path\"]", "`allow_origins`"),
         ("database_url = \"mysql://a\"", "`database_url`"),

@@ -91,3 +91,16 @@ fn encoding_malleability_of_the_last_bits_and_padding() {
     let second = format!("{input}.{}", BASE64URL_NOPAD.encode(&bytes));
     assert_eq!(refusal(&second), "bad_signature");
 }
+
+#[test]
+fn a_private_key_is_read_as_a_pem_or_as_its_seed() {
+    let pem = "-----BEGIN PRIVATE KEY-----\n\
+        MC4CAQAwBQYDK2VwBCIEIB/8XLpoE6GnmdeFKgvtwGhUGZAiwiYtrthy6d0FDGLU\n\
+        -----END PRIVATE KEY-----\n";
+    let seed = "H_xcumgToaeZ14UqC-3AaFQZkCLCJi2u2HLp3QUMYtQ";
+    let [of_pem, of_seed] = [pem, seed].map(|text| PrivateKey::parse(text).unwrap().public());
+    assert_eq!(of_pem, of_seed);
+    for bad in ["", "H_xcumgToaeZ14UqC", &pem.replace("MC4C", "MC4D"), "-----BEGIN PRIVATE KEY-----"] {
+        assert!(PrivateKey::parse(bad).is_none(), "{bad}");
+    }
+}

@@ -1,5 +1,7 @@
 //! The gate over gRPC: decode, one call, encode.
 
+mod token;
+
 use std::sync::Arc;
 
 use callbook_domain::caller::{Caller, Grant, May};
@@ -48,32 +50,32 @@ impl GateService for Grpc {
         answer(self.revoke(request).await)
     }
 
-    async fn mint_token(&self, _: Request<wire::MintTokenRequest>) -> Answer<wire::MintTokenResponse> {
-        Err(Status::unimplemented("mint_token"))
+    async fn mint_token(&self, request: Request<wire::MintTokenRequest>) -> Answer<wire::MintTokenResponse> {
+        answer(self.mint(request).await)
     }
 
-    async fn narrow_token(&self, _: Request<wire::NarrowTokenRequest>) -> Answer<wire::NarrowTokenResponse> {
-        Err(Status::unimplemented("narrow_token"))
+    async fn narrow_token(&self, request: Request<wire::NarrowTokenRequest>) -> Answer<wire::NarrowTokenResponse> {
+        answer(self.narrow(request).await)
     }
 
-    async fn explain_token(&self, _: Request<wire::ExplainTokenRequest>) -> Answer<wire::ExplainTokenResponse> {
-        Err(Status::unimplemented("explain_token"))
+    async fn explain_token(&self, request: Request<wire::ExplainTokenRequest>) -> Answer<wire::ExplainTokenResponse> {
+        answer(self.explain(request).await)
     }
 
-    async fn revoke_token(&self, _: Request<wire::RevokeTokenRequest>) -> Answer<wire::RevokeTokenResponse> {
-        Err(Status::unimplemented("revoke_token"))
+    async fn revoke_token(&self, request: Request<wire::RevokeTokenRequest>) -> Answer<wire::RevokeTokenResponse> {
+        answer(self.take_back(request).await)
     }
 
-    async fn list_tokens(&self, _: Request<wire::ListTokensRequest>) -> Answer<wire::ListTokensResponse> {
-        Err(Status::unimplemented("list_tokens"))
+    async fn list_tokens(&self, request: Request<wire::ListTokensRequest>) -> Answer<wire::ListTokensResponse> {
+        answer(self.tokens(request).await)
     }
 
     async fn get_keys(&self, _: Request<wire::GetKeysRequest>) -> Answer<wire::GetKeysResponse> {
-        Err(Status::unimplemented("get_keys"))
+        answer(self.keys().await)
     }
 
-    async fn rotate_key(&self, _: Request<wire::RotateKeyRequest>) -> Answer<wire::RotateKeyResponse> {
-        Err(Status::unimplemented("rotate_key"))
+    async fn rotate_key(&self, request: Request<wire::RotateKeyRequest>) -> Answer<wire::RotateKeyResponse> {
+        answer(self.rotate(request).await)
     }
 }
 
@@ -89,10 +91,7 @@ impl Grpc {
     async fn list(&self, request: Request<wire::ListPrincipalsRequest>) -> Result<wire::ListPrincipalsResponse> {
         let caller = self.owner(&request).await?;
         let asked = request.into_inner();
-        let size = match asked.page_size {
-            0 => 100,
-            size => usize::try_from(size).unwrap_or(500).min(500),
-        };
+        let size = page_size(asked.page_size);
         let (found, next) = list::list(&self.0, &caller, asked.include_revoked, size, &asked.page_token).await?;
         Ok(wire::ListPrincipalsResponse {
             principals: found.into_iter().map(principal).collect(),
@@ -108,14 +107,25 @@ impl Grpc {
 
     /// The owner: for anybody else nothing of the request is looked at.
     async fn owner<T>(&self, request: &Request<T>) -> Result<Caller> {
-        let caller = self.0.callers.identify(request.metadata().as_ref()).await?;
+        let caller = self.caller(request).await?;
         caller.require_owner()?;
         Ok(caller)
+    }
+
+    async fn caller<T>(&self, request: &Request<T>) -> Result<Caller> {
+        self.0.callers.identify(request.metadata().as_ref()).await
     }
 }
 
 fn answer<T>(result: Result<T>) -> Answer<T> {
     result.map(Response::new).map_err(|fault| to_status(&fault))
+}
+
+fn page_size(asked: u32) -> usize {
+    match asked {
+        0 => 100,
+        size => usize::try_from(size).unwrap_or(500).min(500),
+    }
 }
 
 fn grant(grant: wire::Grant) -> Result<Grant> {
