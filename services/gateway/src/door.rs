@@ -4,6 +4,7 @@ mod access;
 mod bounds;
 mod limits;
 mod pretty;
+mod share;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use tower_http::compression::predicate::{NotForContentType, Predicate as _, Size
 
 pub(crate) use self::access::{RequestId, describe_metrics};
 pub(crate) use self::limits::{Judged, Limiter};
+pub(crate) use self::share::Shared;
 use crate::answer::Refusal;
 use crate::app::App;
 
@@ -39,6 +41,7 @@ pub(crate) fn around(routes: Router<Arc<App>>, app: &Arc<App>) -> Router {
         .layer(axum::middleware::from_fn(pretty::render))
         .layer(compress)
         .layer(from_fn_with_state(Arc::clone(app), limits::check))
+        .layer(axum::middleware::from_fn(share::lift))
         .layer(from_fn_with_state(Arc::clone(app), bounds::check))
         .layer(axum::middleware::from_fn(access::record))
         .with_state(Arc::clone(app))

@@ -19,6 +19,7 @@ mod principals;
 mod receipt;
 mod recommended;
 
+mod tokens;
 use std::sync::Arc;
 
 use axum::Router;

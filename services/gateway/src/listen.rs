@@ -23,6 +23,8 @@ use tower::ServiceExt as _;
 const HEAD: Duration = Duration::from_secs(15);
 /// How a connection of HTTP/2 begins.
 const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// The most bytes of all headers of a request of HTTP/2: a whole token of four links and what stands beside it.
+const HEADERS: u32 = 64 * 1024;
 /// How many connections are open at the same time; the next ones wait in the kernel.
 const CONNECTIONS: usize = 16_384;
 /// How long accepting pauses after the system had no more descriptors to give.
@@ -32,7 +34,11 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken, drain: Duration) {
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
-    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(Duration::from_secs(20)));
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Some(Duration::from_secs(20)))
+        .max_header_list_size(HEADERS);
     let open = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {

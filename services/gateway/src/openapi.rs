@@ -30,6 +30,7 @@ const LLMS: &str = include_str!("llms.txt");
         (name = "loop", description = "The four calls: ask, contract, invoke, receipt"),
         (name = "directory", description = "Writing and reading the book"),
         (name = "receipts", description = "What happened"),
+        (name = "tokens", description = "Capability tokens: what a holder may run, how and for how long"),
         (name = "operator", description = "Standing answers and principals"),
         (name = "health", description = "For orchestrators")
     ),
@@ -45,15 +46,21 @@ impl Modify for Credentials {
         let components = document.components.get_or_insert_default();
         let bearer = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
-            .description(Some("The owner key or a principal's API key"));
+            .description(Some("The owner key, a principal's API key, or a token"));
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer.build()));
         let owner = ApiKeyValue::with_description("x-terminal-key", "The owner key");
         components.add_security_scheme("terminal_key", SecurityScheme::ApiKey(ApiKey::Header(owner)));
         // Either, or none: what an anonymous caller may do is the deployment's choice.
+        let holder = "`Cap` and a token; where it has a holder, beside the holder's proof for this call in `cap-proof`";
+        let holder = ApiKeyValue::with_description("authorization", holder);
+        components.add_security_scheme("token", SecurityScheme::ApiKey(ApiKey::Header(holder)));
+        let share = ApiKeyValue::with_description("share", "A token that was minted for addresses");
+        components.add_security_scheme("share", SecurityScheme::ApiKey(ApiKey::Query(share)));
         document.security = Some(vec![
             SecurityRequirement::new::<_, _, &str>("bearer", []),
             SecurityRequirement::new::<_, _, &str>("terminal_key", []),
             SecurityRequirement::default(),
+            SecurityRequirement::new::<_, _, &str>("token", []),
         ]);
     }
 }
@@ -71,6 +78,7 @@ pub(crate) fn document() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(llms))
+        .merge(tokens::routes())
         .merge(mcp::routes())
 }
 

@@ -1,7 +1,7 @@
 //! A fault as an HTTP answer. The body is made by the runtime; this adds what only HTTP has.
 
 use axum::response::{IntoResponse, Response};
-use callbook_domain::fault::{Fault, Kind};
+use callbook_domain::fault::{Fault, Kind, Reason};
 use callbook_runtime::problem::{MEDIA_TYPE, http_body};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ impl IntoResponse for Refusal {
         let mut response = media(status, MEDIA_TYPE, text);
         match self.fault.kind() {
             Kind::Unauthenticated => {
-                response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+                response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge(self.fault.reason()));
             }
             Kind::Exhausted | Kind::Unavailable => {
                 let seconds = self.fault.retry_after().unwrap_or(1_000).div_ceil(1_000).max(1);
@@ -56,6 +56,17 @@ impl IntoResponse for Refusal {
         response.extensions_mut().insert(self.fault.reason());
         response
     }
+}
+
+/// What would be taken: a credential where there is none, another one than a token that is no good (RFC 6750), and a
+/// proof beside a token that needs one.
+fn challenge(reason: Reason) -> HeaderValue {
+    HeaderValue::from_static(match reason {
+        Reason::Unauthorized => "Bearer",
+        Reason::PopRequired => "Cap error=\"pop_required\"",
+        Reason::PopInvalid => "Cap error=\"pop_invalid\"",
+        _ => "Bearer error=\"invalid_token\"",
+    })
 }
 
 fn completed(body: Value, status: StatusCode, extra: Option<(&'static str, Value)>) -> Value {
@@ -166,8 +177,6 @@ pub(crate) enum Refused {
 
 #[cfg(test)]
 mod tests {
-    use callbook_domain::fault::Reason;
-
     use super::*;
 
     async fn body(refusal: Refusal) -> (Response, Value) {
@@ -192,6 +201,19 @@ mod tests {
             (401, &"Bearer".parse().unwrap())
         );
         assert_eq!(body["error"], "unauthorized");
+        for (reason, says) in [
+            (Reason::BadSignature, "Bearer error=\"invalid_token\""),
+            (Reason::Expired, "Bearer error=\"invalid_token\""),
+            (Reason::PopRequired, "Cap error=\"pop_required\""),
+        ] {
+            let response = Refusal::from(Fault::new(reason, "no")).into_response();
+            assert_eq!(
+                (response.status().as_u16(), response.headers()["www-authenticate"].as_bytes()),
+                (401, says.as_bytes())
+            );
+        }
+        let forbidden = Refusal::from(Fault::new(Reason::ScopeMismatch, "no")).into_response();
+        assert!(!forbidden.headers().contains_key("www-authenticate"));
     }
 
     #[tokio::test]

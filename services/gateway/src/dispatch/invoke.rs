@@ -25,29 +25,29 @@ use crate::upstream::rpc;
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// One call. `replay` stands alone; else `key` names the row, or `repairs` the call that is corrected.
-#[derive(Deserialize, ToSchema)]
+#[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = InvokeRequest)]
 pub(crate) struct Body {
     /// Key of the row.
-    key: Option<String>,
+    pub(super) key: Option<String>,
     /// Arguments as text: positions between `|`, or one JSON object or list. Not beside `args`.
-    body: Option<String>,
+    pub(super) body: Option<String>,
     /// Arguments as a JSON object (by name) or list (by position). Not beside `body`.
     #[schema(value_type = Option<Object>)]
-    args: Option<Raw>,
+    pub(super) args: Option<Raw>,
     /// True: the whole outbound request is built and nothing runs.
-    shape: Option<bool>,
+    pub(super) shape: Option<bool>,
     /// Name of this call, unique for the caller for 24 h; the header `Idempotency-Key` does the same.
     #[schema(min_length = 1, max_length = 255)]
-    idempotency_key: Option<String>,
+    pub(super) idempotency_key: Option<String>,
     /// Invocation that this call corrects.
-    repairs: Option<String>,
+    pub(super) repairs: Option<String>,
     /// Invocation to run again.
-    replay: Option<String>,
+    pub(super) replay: Option<String>,
     /// How long the caller waits, in milliseconds; 30,000 where nothing is said, 600,000 at most.
     #[schema(minimum = 1)]
-    deadline_ms: Option<u64>,
+    pub(super) deadline_ms: Option<u64>,
 }
 
 /// What a call may say in its headers.
@@ -76,29 +76,34 @@ pub(crate) async fn invoke(
     headers: HeaderMap,
     JsonBody(body): JsonBody<Body>,
 ) -> Answer {
+    answered(&app, call, body, &headers).await
+}
+
+/// The answer to a call, however it was asked for.
+pub(super) async fn answered(app: &App, call: Call, body: Body, headers: &HeaderMap) -> Answer {
     let call = match body.deadline_ms {
         Some(ms) => call.within_ms(ms)?,
         None => call,
     };
     let shape = body.shape.unwrap_or_default();
-    match Wanted::read(body, &headers)? {
+    match Wanted::read(body, headers)? {
         Wanted::Invoke(request) if shape => {
             let request = wire::ShapeRequest { key: request.key, arguments: request.arguments };
             let key = request.key.clone();
-            let shape = run(&app, &call, request, rpc!(executor.shape)).await?;
+            let shape = run(app, &call, request, rpc!(executor.shape)).await?;
             json(&Shape::read(shape, &key))
         }
         _ if shape => Err(invalid("`shape` goes with `key` alone, not with `repairs` or `replay`", "shape").into()),
         Wanted::Invoke(request) => {
-            let ran = run(&app, &call, request, rpc!(executor.invoke)).await?;
+            let ran = run(app, &call, request, rpc!(executor.invoke)).await?;
             json(&Invocation::read(ran.answer, &call.base)?)
         }
         Wanted::Repair(request) => {
-            let ran = run(&app, &call, request, rpc!(executor.repair)).await?;
+            let ran = run(app, &call, request, rpc!(executor.repair)).await?;
             json(&Invocation::read(ran.answer, &call.base)?)
         }
         Wanted::Replay(request) => {
-            let ran = run(&app, &call, request, rpc!(executor.replay)).await?;
+            let ran = run(app, &call, request, rpc!(executor.replay)).await?;
             json(&Invocation::read(ran.answer, &call.base)?)
         }
     }

@@ -12,11 +12,16 @@ use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
 use tracing::Instrument;
 use uuid::Uuid;
 
+use super::share;
 use crate::request::{REQUEST_ID, TERMINAL_KEY};
 
 /// The longest `x-request-id` that is taken over.
 const LONGEST_ID: usize = 128;
 const UNMATCHED: &str = "unmatched";
+/// The word for a caller that shows nothing.
+const ANONYMOUS: &str = "anonymous";
+/// The word for a caller that shows a token in the address.
+const SHARE: &str = "share";
 /// What the log says where the client went away before there was an answer.
 const CLIENT_GONE: u16 = 499;
 
@@ -39,9 +44,9 @@ pub(super) async fn record(mut request: Request, next: Next) -> Response {
     async move {
         telemetry::extract_context(request.headers());
         line.trace = telemetry::trace_id();
-        let private = line.caller != "anonymous";
+        let caller = line.caller;
         let mut response = next.run(request).await;
-        finish(response.headers_mut(), id, private);
+        finish(response.headers_mut(), id, caller);
         line.end(&response);
         response
     }
@@ -69,7 +74,7 @@ impl Line {
             started: Instant::now(),
             method: method.to_owned(),
             route: route.to_owned(),
-            caller: caller(request.headers()),
+            caller: caller(request),
             trace: String::new(),
             status: CLIENT_GONE,
             error: "",
@@ -99,11 +104,15 @@ impl Drop for Line {
 }
 
 /// How the caller showed who it is. Who it is, only the services know.
-fn caller(headers: &HeaderMap) -> &'static str {
-    match (headers.contains_key(TERMINAL_KEY), headers.contains_key(header::AUTHORIZATION)) {
+fn caller(request: &Request) -> &'static str {
+    let headers = request.headers();
+    let scheme = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes().get(..4).unwrap_or_default());
+    match (headers.contains_key(TERMINAL_KEY), scheme) {
+        _ if share::is_there(request.uri()) => SHARE,
         (true, _) => "terminal_key",
-        (false, true) => "bearer",
-        (false, false) => "anonymous",
+        (false, Some(scheme)) if scheme.eq_ignore_ascii_case(b"cap ") => "token",
+        (false, Some(_)) => "bearer",
+        (false, None) => ANONYMOUS,
     }
 }
 
@@ -114,12 +123,17 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
     given.unwrap_or_else(|| HeaderValue::from_str(&Uuid::new_v4().to_string()).expect("hex and dashes are printable"))
 }
 
-fn finish(headers: &mut HeaderMap, id: HeaderValue, private: bool) {
+fn finish(headers: &mut HeaderMap, id: HeaderValue, caller: &str) {
     headers.insert(REQUEST_ID, id);
     telemetry::inject_context(headers);
     headers.remove(HeaderName::from_static("tracestate"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.append(header::VARY, HeaderValue::from_static("authorization, x-terminal-key"));
-    let cache = if private { "no-store" } else { "no-cache" };
+    if caller == SHARE {
+        // a link in the answer must not take the address along, and no cache may keep it
+        headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    let cache = if caller == ANONYMOUS { "no-cache" } else { "no-store" };
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(cache));
 }

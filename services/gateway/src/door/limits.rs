@@ -24,6 +24,8 @@ use crate::request::TERMINAL_KEY;
 /// Callers are told apart by a keyed hash of so many values. However many credentials and addresses an attacker
 /// invents, the memory stays bounded, and which callers share a place cannot be chosen from outside.
 const PLACES: u64 = 1 << 16;
+/// The schemes of `authorization`, under which one credential is the same.
+const SCHEMES: [&str; 3] = ["bearer ", "cap ", "url "];
 /// After how long a caller that has too much open should come back, in milliseconds.
 const BUSY_MS: u64 = 1_000;
 
@@ -76,11 +78,12 @@ impl Limiter {
     }
 
     fn admit(self: &Arc<Self>, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Slot, Fault> {
-        let own = key(headers).map(|key| self.hasher.hash_one(key) % PLACES);
-        let is_taken = |place: u64| self.taken[index(place)].load(Ordering::Relaxed);
+        let shown = key(headers);
+        let own = shown.map(|key| self.place(key));
+        let is_taken = |key: &&[u8]| self.taken[index(self.place(key))].load(Ordering::Relaxed);
         let at_its_address = |kind: &str| self.hasher.hash_one((kind, network(peer))) % PLACES;
-        let (place, limiter) = match own {
-            Some(place) if is_taken(place) => (place, &self.credentialed),
+        let (place, limiter) = match shown {
+            Some(key) if is_taken(&key) => (self.place(root(key)), &self.credentialed),
             Some(_) => (at_its_address("unproven"), &self.unproven),
             None => (at_its_address("anonymous"), &self.anonymous),
         };
@@ -103,6 +106,10 @@ impl Limiter {
             () => return Ok(slot),
         };
         Err(Fault::new(reason, sentence).retry_after_ms(BUSY_MS))
+    }
+
+    fn place(&self, key: &[u8]) -> u64 {
+        self.hasher.hash_one(key) % PLACES
     }
 }
 
@@ -158,8 +165,10 @@ pub(super) async fn check(State(app): State<Arc<App>>, request: Request, next: N
 /// Whether an answer that is good says that the credential is: the index, the documents and public confirmations do not
 /// look at it.
 fn asks_a_service(request: &Request) -> bool {
-    let path = request.uri().path();
-    path.starts_with("/api/") && path != "/api/mcp" && !(path == "/api/dispatch" && request.method() == Method::GET)
+    let uri = request.uri();
+    let is_read = uri.path() == "/api/dispatch" && request.method() == Method::GET;
+    let invokes = || uri.query().is_some_and(|query| query.split('&').any(|pair| pair.starts_with("invoke=")));
+    uri.path().starts_with("/api/") && uri.path() != "/api/mcp" && (!is_read || invokes())
 }
 
 /// An orchestrator that gets no answer would end a process that is only busy.
@@ -168,11 +177,19 @@ fn is_health(request: &Request) -> bool {
     matches!(route, Some("/healthz" | "/readyz"))
 }
 
-/// The key that the request shows, however its header is spelled.
+/// The key or token that the request shows, however its header is spelled.
 fn key(headers: &HeaderMap) -> Option<&[u8]> {
     let shown = headers.get(header::AUTHORIZATION).or_else(|| headers.get(TERMINAL_KEY))?.as_bytes();
-    let bearer = shown.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case(b"bearer "));
-    Some(bearer.map_or(shown, |_| &shown[7..]).trim_ascii())
+    let scheme = SCHEMES.iter().find(|scheme| {
+        shown.get(..scheme.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(scheme.as_bytes()))
+    });
+    Some(scheme.map_or(shown, |scheme| &shown[scheme.len()..]).trim_ascii())
+}
+
+/// What a credential counts as once it is taken: a token as its root, because whoever holds one could derive as many as
+/// it likes.
+fn root(key: &[u8]) -> &[u8] {
+    key.split(|byte| *byte == b'~').next().unwrap_or_default()
 }
 
 fn index(place: u64) -> usize {
@@ -248,6 +265,17 @@ mod tests {
         assert_eq!(key(&spelled("bEaReR   k ")).map(<[u8]>::to_vec), one);
         let terminal: HeaderMap = [(TERMINAL_KEY, "k".parse().unwrap())].into_iter().collect();
         assert_eq!(key(&terminal).map(<[u8]>::to_vec), one);
+    }
+
+    #[test]
+    fn all_that_is_derived_from_a_token_counts_as_one_caller_and_what_is_forged_does_not() {
+        let limiter = known(&["root~a", "root~b"], |config| config.limits.principal_per_second = NonZeroU32::new(2));
+        let cap = |key: &str| [(header::AUTHORIZATION, format!("Cap {key}").parse().unwrap())].into_iter().collect();
+        for n in 0..50 {
+            drop(limiter.admit(&cap(&format!("root~forged-{n}")), Some([10, 0, 0, 1].into())));
+        }
+        assert!(limiter.admit(&cap("root~a"), None).is_ok() && limiter.admit(&with("root~b"), None).is_ok());
+        assert_eq!(limiter.admit(&cap("root~a"), None).err().unwrap().reason(), Reason::RateLimited);
     }
 
     #[test]

@@ -19,6 +19,8 @@ use crate::door::RequestId;
 
 /// The owner's credential, as the seed sends it.
 pub(crate) const TERMINAL_KEY: HeaderName = HeaderName::from_static("x-terminal-key");
+/// A token holder's proof that it is the holder, for this one call.
+pub(crate) const CAP_PROOF: HeaderName = HeaderName::from_static("cap-proof");
 /// The id that a caller gives its request, or that we give it.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// How long the caller waits, in milliseconds.
@@ -38,7 +40,7 @@ pub(crate) struct Call {
 impl Call {
     fn read(parts: &Parts, app: &App) -> Result<Self> {
         let mut headers = HeaderMap::new();
-        for name in [header::AUTHORIZATION, TERMINAL_KEY] {
+        for name in [header::AUTHORIZATION, TERMINAL_KEY, CAP_PROOF] {
             if let Some(value) = only(&parts.headers, &name)? {
                 headers.insert(name, value.clone());
             }

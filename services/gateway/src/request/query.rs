@@ -86,8 +86,8 @@ pub(crate) fn names(uri: &Uri) -> Result<Vec<String>> {
     let pairs = uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
     let names = pairs.map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let name = decode(name)?;
-        decode(value)?;
+        let name = decoded(name)?;
+        decoded(value)?;
         Ok(name)
     });
     names.collect()
@@ -115,7 +115,11 @@ pub(crate) fn wants(uri: &Uri, switch: &str) -> bool {
     pairs.into_iter().any(|(name, value)| name == switch && !matches!(value, "0" | "false"))
 }
 
-fn decode(text: &str) -> Result<String> {
+/// A name or a value of a query.
+///
+/// # Errors
+/// One that is not UTF-8.
+pub(crate) fn decoded(text: &str) -> Result<String> {
     let text = text.replace('+', " ");
     match percent_decode_str(&text).decode_utf8() {
         Ok(text) => Ok(text.into_owned()),

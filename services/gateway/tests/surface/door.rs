@@ -19,7 +19,7 @@ fn assert_problem(answer: &Answer, status: u16, error: &str) {
 #[tokio::test]
 async fn what_is_not_there_is_a_problem() {
     let gateway = gateway(&Fake::default()).await;
-    assert_problem(&get(&gateway, "/api/tokens").await, 404, "not found");
+    assert_problem(&get(&gateway, "/api/nothing").await, 404, "not found");
     assert_problem(&get(&gateway, "/").await, 404, "not found");
     let wrong = send(&gateway, "PUT", "/api/dispatch", &[], Body::empty()).await;
     assert_problem(&wrong, 405, "invalid_request");
@@ -136,6 +136,12 @@ async fn the_document_names_every_route_and_every_refusal() {
         "/api/principals",
         "/api/principals/{name}",
         "/api/principals/{name}/revoke",
+        "/api/tokens",
+        "/api/tokens/narrow",
+        "/api/tokens/explain",
+        "/api/tokens/revoke",
+        "/api/tokens/keys/rotate",
+        "/.well-known/jwks.json",
         "/receipt/{id}",
         "/healthz",
         "/readyz",

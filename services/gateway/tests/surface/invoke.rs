@@ -140,13 +140,12 @@ async fn an_answer_without_a_proof_is_not_called_not_run() {
 }
 
 #[tokio::test]
-async fn a_get_never_invokes() {
+async fn a_get_never_invokes_for_a_key() {
     let fake = Fake::default();
     let answer =
         send(&gateway(&fake).await, "GET", "/api/dispatch?invoke=NOW", &[("x-terminal-key", "k")], Body::empty()).await;
     let body = answer.json();
-    assert_eq!((answer.status.as_u16(), &body["error"]), (400, &json!("unrecognized_request")));
-    assert_eq!(body["received_params"], json!(["invoke"]));
-    assert_eq!(body["recognized"], json!(["ask", "key", "registry", "map", "confirm", "receipt"]));
+    assert_eq!((answer.status.as_u16(), &body["error"]), (400, &json!("invalid_request")));
+    assert_eq!(body["field"], "share");
     assert!(fake.asked().is_empty());
 }

@@ -9,4 +9,6 @@ mod book;
 mod door;
 mod invoke;
 mod receipt;
+mod share;
+mod tokens;
 mod upstream;
