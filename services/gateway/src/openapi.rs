@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use crate::answer::{Problem, media};
 use crate::app::App;
-use crate::{directory, dispatch, health, mcp, principals, receipt, recommended};
+use crate::{directory, dispatch, health, mcp, principals, receipt, recommended, tokens};
 
 const LLMS: &str = include_str!("llms.txt");
 
