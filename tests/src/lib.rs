@@ -2,13 +2,17 @@
 #![allow(clippy::unwrap_used, reason = "a harness that cannot go on should say where")]
 
 pub mod book;
+pub mod caller;
 pub mod database;
 pub mod door;
 pub mod dump;
+pub mod issuer;
 pub mod mcp;
 pub mod process;
+pub mod provider;
 pub mod spelling;
 pub mod secrets;
+pub mod token;
 pub mod upstream;
 pub mod world;
 

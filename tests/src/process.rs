@@ -95,6 +95,14 @@ impl Process {
         line.trim().trim_end_matches(" kB").trim().parse().unwrap()
     }
 
+    /// How much of a processor it used so far, all threads together; Linux counts in hundredths of a second.
+    pub fn processor_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let (_, fields) = stat.rsplit_once(") ").unwrap();
+        let ticks: u64 = fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum();
+        Duration::from_millis(ticks * 10)
+    }
+
     /// Ends it without a chance to tidy up.
     pub fn kill(mut self) {
         self.child.kill().unwrap();

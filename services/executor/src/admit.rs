@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use callbook_domain::arguments::Bound;
 use callbook_domain::caller::{Caller, May};
 use callbook_domain::compile::{Compiled, Plan};
 use callbook_domain::fault::{Fault, Reason, Result};
 use callbook_domain::key::Key;
-use callbook_domain::row::Risk;
+use callbook_domain::token::argument_hash;
 use callbook_store::snapshot::{Entry, Snapshot};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::App;
 use crate::call::{Call, Request, Work};
@@ -15,10 +17,13 @@ use crate::config::MIN_DEADLINE;
 use crate::tree::{Authority, Place};
 
 /// Decides a call against the snapshot; where the snapshot may be the reason of a refusal, looks again at a fresh one.
+/// These are the steps 11 to 15 of the check order, and what of 17 hangs on the row: nobody is asked to approve what
+/// cannot run here.
 ///
 /// # Errors
-/// In this order: `unauthorized`, `forbidden`, `unknown_key`, `runner_not_available`, `owner_gate_required`,
-/// `args_invalid` and its kin, `no_executor_for_pool`, `deadline_too_short`.
+/// In this order: `unauthorized`; `scope_mismatch` or `forbidden`; `unknown_key`, `runner_not_available`;
+/// `contract_changed`, `risk_ceiling`, `effect_ceiling`, `body_not_allowed`, `payload_ceiling`; `args_invalid` and its
+/// kin; `no_executor_for_pool`.
 pub async fn admit(app: &App, caller: &Caller, request: &Request) -> Result<Call> {
     caller.require_credential()?;
     // what a flow has written runs the rows that it was admitted with
@@ -37,40 +42,123 @@ pub async fn admit(app: &App, caller: &Caller, request: &Request) -> Result<Call
 
 /// A refusal that an edit of the row since could have lifted.
 fn hangs_on_the_row(fault: &Fault) -> bool {
-    !matches!(fault.reason(), Reason::Unauthorized | Reason::Forbidden | Reason::DeadlineTooShort)
+    !matches!(fault.reason(), Reason::Unauthorized | Reason::Forbidden | Reason::ScopeMismatch)
 }
 
 fn against(app: &App, caller: &Caller, request: &Request, snapshot: &Arc<Snapshot>) -> Result<Call> {
-    // asked before whether the row exists, so that a refusal says nothing about it
-    let key = Key::parse(&request.key).ok();
-    let is_written = request.place.as_ref().is_some_and(|place| place.authority == Authority::Written);
-    let may = |key: &Key| is_written || caller.may(May::Invoke, Some(key));
-    if !key.as_ref().is_some_and(may) && *caller != Caller::Owner {
-        return caller.require(May::Invoke, key.as_ref()).and(Err(snapshot.unknown_key(caller, &request.key)));
+    let entry = find(caller, request, snapshot)?;
+    check_token(caller, request, &entry)?;
+    build(app, caller, request, &entry, snapshot)
+}
+
+/// The call against a fresh snapshot whatever its token says to the row, and what the token says.
+pub async fn look(app: &App, caller: &Caller, request: &Request) -> Result<(Call, Result<()>)> {
+    caller.require_credential()?;
+    // without a database the book of this process is all that there is, and nothing runs
+    let snapshot = app.directory.fresh().await.unwrap_or_else(|_| app.directory.snapshot());
+    let entry = find(caller, request, &snapshot)?;
+    let call = build(app, caller, request, &entry, &snapshot)?;
+    Ok((call, check_token(caller, request, &entry)))
+}
+
+/// Steps 11 and 12.
+fn find(caller: &Caller, request: &Request, snapshot: &Snapshot) -> Result<Arc<Entry>> {
+    let is_written = authority(request) == Some(Authority::Written);
+    if !is_written {
+        check_scope(caller, request, snapshot)?;
     }
     let sight = if is_written { &Caller::Owner } else { caller };
-    let (entry, compiled) = callable(snapshot, sight, &request.key)?;
-    if entry.row.risk == Risk::High && *caller != Caller::Owner && !is_written {
-        return Err(Fault::new(Reason::OwnerGateRequired, "the row is sensitive, only the owner may call it"));
+    callable(snapshot, sight, &request.key).map(|(entry, _)| entry)
+}
+
+/// Step 11, asked before whether the row exists, so that a refusal says nothing about it.
+pub fn check_scope(caller: &Caller, request: &Request, snapshot: &Snapshot) -> Result<()> {
+    let key = Key::parse(&request.key).ok();
+    match (caller, &key) {
+        (Caller::Owner, _) => Ok(()),
+        (Caller::Holder(_), None) if !caller.sees_all() => {
+            Err(Fault::new(Reason::ScopeMismatch, "the token does not cover this key"))
+        }
+        (Caller::Holder(_) | Caller::Principal(_) | Caller::Anonymous, _) => {
+            caller.require(May::Invoke, key.as_ref())?;
+            if key.is_some() { Ok(()) } else { Err(snapshot.unknown_key(caller, &request.key)) }
+        }
     }
+}
+
+/// Steps 13 and 14. What a flow has written keeps the ceilings and needs no scope; fixed arguments are those of the
+/// call that the caller makes, not of the calls that come of it.
+fn check_token(caller: &Caller, request: &Request, entry: &Entry) -> Result<()> {
+    let Caller::Holder(holder) = caller else { return Ok(()) };
+    let (row, chain) = (&entry.row, &holder.chain);
+    let bytes = u64::try_from(request.sent.bytes()).unwrap_or(u64::MAX);
+    match authority(request) {
+        Some(Authority::Written) => {
+            chain.check_ceilings(row.risk, row.effect)?;
+            chain.check_size(bytes)
+        }
+        Some(Authority::Own) => {
+            chain.check_row(entry.key(), &row.contract_hash, row.risk, row.effect)?;
+            chain.check_size(bytes)
+        }
+        None => {
+            chain.check_row(entry.key(), &row.contract_hash, row.risk, row.effect)?;
+            match holder.cap().body {
+                Some(_) => chain.check_call(argument_hash(&request.sent)?, bytes),
+                None => chain.check_size(bytes),
+            }
+        }
+    }
+}
+
+fn authority(request: &Request) -> Option<Authority> {
+    request.place.as_ref().map(|place| place.authority)
+}
+
+/// Step 15, and the pool.
+fn build(app: &App, caller: &Caller, request: &Request, entry: &Arc<Entry>, snapshot: &Arc<Snapshot>) -> Result<Call> {
+    let compiled = entry.compiled.as_ref().map_err(Clone::clone)?;
     let bound = compiled.signature.bind(&request.sent)?;
-    let work = match &compiled.plan {
-        Plan::Http(plan) => Work::Http(plan.fill(&bound)?),
-        Plan::Fn(plan) => Work::Fn(plan.arguments.fill(&bound)?),
-        Plan::Flow(_) => Work::Flow,
-        Plan::Agent(_) => Work::Agent,
-        Plan::Block => return Err(no_runner(&entry)),
-    };
+    let work = work(entry, compiled, &bound)?;
     let pool = entry.row.definition.pool();
     if !app.config.pools.iter().any(|served| served == pool) {
         return Err(Fault::new(Reason::NoExecutorForPool, format!("this executor does not serve the pool `{pool}`"))
             .detail(pool)
             .with("pool", pool));
     }
+    Ok(Call {
+        caller: caller.clone(),
+        entry: entry.clone(),
+        bound,
+        work,
+        place: request.place.clone(),
+        book: snapshot.clone(),
+    })
+}
+
+/// Step 17, without what hangs on the row: a place among the calls in flight, which a call that another one makes has
+/// already, time to run, and a credential that is not dead.
+///
+/// # Errors
+/// `overloaded`, `deadline_too_short`, `breaker_open`.
+pub async fn enter(app: &App, request: &Request, call: &Call) -> Result<Option<OwnedSemaphorePermit>> {
+    let slot = if request.place.is_none() { app.slot()? } else { None };
     if request.deadline.left() < MIN_DEADLINE {
         return Err(Fault::new(Reason::DeadlineTooShort, "the deadline leaves no time to run"));
     }
-    Ok(Call { caller: caller.clone(), entry, bound, work, place: request.place.clone(), book: snapshot.clone() })
+    app.check_breaker(call).await?;
+    Ok(slot)
+}
+
+/// What runs with these arguments.
+pub fn work(entry: &Entry, compiled: &Compiled, bound: &Bound) -> Result<Work> {
+    match &compiled.plan {
+        Plan::Http(plan) => plan.fill(bound).map(Work::Http),
+        Plan::Fn(plan) => plan.arguments.fill(bound).map(Work::Fn),
+        Plan::Flow(_) => Ok(Work::Flow),
+        Plan::Agent(_) => Ok(Work::Agent),
+        Plan::Block => Err(no_runner(entry)),
+    }
 }
 
 /// The row that this caller may call, enabled and compiled, of a type that has a runner.

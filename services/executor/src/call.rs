@@ -13,6 +13,8 @@ use callbook_store::snapshot::{Entry, Snapshot};
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 
+use crate::approval::Approval;
+use crate::runner::Turn;
 use crate::tree::Place;
 
 /// What a caller asks for.
@@ -30,6 +32,8 @@ pub struct Request {
     pub replay_of: Option<InvocationId>,
     /// When the caller no longer waits.
     pub deadline: Deadline,
+    /// How long a held call waits for its decision before it is answered as held.
+    pub wait: Duration,
     /// Which call makes it; absent for a caller's own.
     pub place: Option<Place>,
 }
@@ -84,6 +88,8 @@ pub enum Work {
     Flow,
     /// The row's agent.
     Agent,
+    /// What an agent does on its way beside calls of rows.
+    Turn(Turn),
 }
 
 /// A call that passed admission.
@@ -142,6 +148,8 @@ impl Ran {
 pub struct Answer {
     /// Its id.
     pub id: InvocationId,
+    /// It ran, now or before.
+    pub ran: bool,
     /// It ran and succeeded.
     pub ok: bool,
     /// The answer of an earlier call with the same idempotency key.
@@ -158,12 +166,39 @@ pub struct Answer {
     pub contract_hash: String,
     /// The trace that it belongs to.
     pub trace: String,
-    /// US dollars.
+    /// What it cost with all calls that it made, in US dollars.
     pub cost_usd: f64,
     /// What was odd about the arguments.
     pub warnings: Vec<String>,
     /// How durable its receipt is.
     pub mode: Mode,
+    /// The approval that it waits for; nothing was fired.
+    pub held: Option<Approval>,
+    /// It is committed, and runs on without a listener.
+    pub accepted: bool,
+}
+
+impl Answer {
+    /// The answer of a call that has not run yet.
+    pub fn before_it_runs(call: &Call, id: InvocationId) -> Answer {
+        Answer {
+            id,
+            ran: false,
+            ok: false,
+            replayed: false,
+            result: String::new(),
+            output: None,
+            failure: None,
+            did: String::new(),
+            contract_hash: call.entry.row.contract_hash.clone(),
+            trace: callbook_runtime::telemetry::trace_id(),
+            cost_usd: 0.0,
+            warnings: call.bound.warnings.clone(),
+            mode: Mode::Durable,
+            held: None,
+            accepted: false,
+        }
+    }
 }
 
 /// What was done, in the seed's words.

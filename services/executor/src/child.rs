@@ -11,8 +11,9 @@ use futures::future::BoxFuture;
 
 use crate::App;
 use crate::call::{Answer, Call, Deadline, Request};
-use crate::invoke;
-use crate::tree::{Authority, Tree};
+use crate::invoke::{self, Until};
+use crate::runner::Frame;
+use crate::tree::{Authority, Place, Tree};
 
 /// A committed call that runs, and what its runner works with.
 #[derive(Clone, Copy)]
@@ -29,12 +30,19 @@ pub struct Running<'a> {
     pub deadline: Deadline,
     /// How long the runner may take.
     pub limit: Duration,
+    /// The agent whose run it is, where it is one's: what it starts takes from this one's bounds.
+    pub frame: Option<&'a Arc<Frame>>,
 }
 
 impl Running<'_> {
     /// How many calls stand above it.
     pub fn depth(&self) -> u8 {
         self.call.place.as_ref().map_or(0, |place| place.depth)
+    }
+
+    /// The innermost agent that it runs in.
+    pub fn agent(&self) -> Option<&Arc<Frame>> {
+        self.frame.or(self.call.place.as_ref().and_then(|place| place.agent.as_ref()))
     }
 
     /// Makes a call below this one and waits for its answer. A call that ran and failed is an answer.
@@ -46,11 +54,20 @@ impl Running<'_> {
     pub fn invoke(&self, key: &str, sent: Sent, authority: Authority) -> BoxFuture<'static, Result<Answer>> {
         let (app, caller, key) = (self.app.clone(), self.call.caller.clone(), key.to_owned());
         let (deadline, place) = (self.deadline, self.tree.grow(self.id, self.depth(), authority));
+        let agent = self.agent().cloned();
         async move {
-            let place = Some(place?);
-            let request =
-                Request { key, sent, idempotency_key: None, repairs: None, replay_of: None, deadline, place };
-            invoke::walk_aside(&app, &caller, request, None).await
+            let place = Some(Place { agent, ..place? });
+            let request = Request {
+                key,
+                sent,
+                idempotency_key: None,
+                repairs: None,
+                replay_of: None,
+                deadline,
+                wait: Duration::ZERO,
+                place,
+            };
+            invoke::walk_aside(&app, &caller, request, Until::Ended).await
         }
         .boxed()
     }

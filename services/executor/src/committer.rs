@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use callbook_domain::clock::Clock;
 use sqlx::PgPool;
 use tracing::Instrument as _;
 
@@ -18,14 +19,15 @@ pub struct Committer {
 }
 
 impl Committer {
-    /// Starts the lanes on a pool.
-    pub fn start(pool: &PgPool) -> Self {
+    /// Starts the lanes on a pool. The clock tells when a token is over.
+    pub fn start(pool: &PgPool, clock: &Clock) -> Self {
         let (intents, results, reads) = (pool.clone(), pool.clone(), pool.clone());
+        let clock = clock.clone();
         Committer {
             intents: Grouped::start("intent", Candidate::bytes, move |group: Arc<[Candidate]>| {
-                let pool = intents.clone();
+                let (pool, clock) = (intents.clone(), clock.clone());
                 async move {
-                    let admitted = store::commit::commit(&pool, &group).await?;
+                    let admitted = store::commit::commit(&pool, &group, &clock).await?;
                     Ok(group.iter().map(|candidate| admitted.contains(&candidate.id.0)).collect())
                 }
             }),

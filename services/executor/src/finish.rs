@@ -33,16 +33,30 @@ pub async fn run_to_the_end(
     reply: oneshot::Sender<Result<Answer>>,
 ) {
     let began = Instant::now();
-    let ran = bounded(&app, &call, candidate.id, deadline).await;
+    let tree = match &call.place {
+        Some(place) => place.tree.clone(),
+        None => Tree::new(candidate.id, call.book.clone()),
+    };
+    let ran = match app.revocable.hold(&candidate) {
+        None => bounded(&app, &call, candidate.id, deadline, &tree).await,
+        Some(held) => tokio::select! {
+            ran = bounded(&app, &call, candidate.id, deadline, &tree) => ran,
+            () = held.revoked() => cancelled(),
+        },
+    };
     count(&candidate, &ran, began.elapsed());
     let ran = app.redacted(ran);
-    let finished = finished(&app, &call, &candidate, &ran);
+    let cost_usd = ran.cost_usd + tree.spent_below(candidate.id);
+    let finished = finished(&app, &call, &candidate, &ran, cost_usd);
     let stored = match candidate.mode {
         Mode::Durable => store(|| app.committer.finish(finished.clone()), deadline).await,
         Mode::Read => store(|| app.committer.record(candidate.clone(), finished.clone()), deadline).await,
     };
+    if let Some(place) = &call.place {
+        tree.spend(place.parent, cost_usd);
+    }
     let answer = match stored {
-        true => Ok(answer(&call, &candidate, ran.outcome)),
+        true => Ok(answer(&call, &candidate, ran.outcome, cost_usd)),
         false => Err(not_stored(candidate.id)),
     };
     let _ = reply.send(answer); // the caller may have gone
@@ -54,8 +68,13 @@ fn count(candidate: &Candidate, ran: &Ran, took: Duration) {
     metrics::histogram!("invocation_run_seconds", "type" => candidate.row_type).record(took.as_secs_f64());
 }
 
+/// What a call that only reads gives when its token is taken back while it runs.
+fn cancelled() -> Ran {
+    Ran::local(Outcome::Failed(Failure::new("cancelled:revoked", "the token was taken back while the call ran")))
+}
+
 /// A runner ends in time, and a runner that panics is a failed outcome like another.
-async fn bounded(app: &Arc<App>, call: &Call, id: InvocationId, deadline: Deadline) -> Ran {
+async fn bounded(app: &Arc<App>, call: &Call, id: InvocationId, deadline: Deadline, tree: &Arc<Tree>) -> Ran {
     let own = call
         .entry
         .row
@@ -65,11 +84,7 @@ async fn bounded(app: &Arc<App>, call: &Call, id: InvocationId, deadline: Deadli
     // what is left of the deadline has to carry the answer too
     let left = deadline.left();
     let limit = own.min(left.saturating_sub((left / 10).min(Duration::from_millis(250))));
-    let tree = match &call.place {
-        Some(place) => place.tree.clone(),
-        None => Tree::new(id, call.book.clone()),
-    };
-    let running = Running { app, call, id, tree: &tree, deadline, limit };
+    let running = Running { app, call, id, tree, deadline, limit, frame: None };
     let running = AssertUnwindSafe(runner::run(running)).catch_unwind();
     // a runner keeps its own time and says more; this is the wall behind it
     match tokio::time::timeout(limit + Duration::from_millis(250), running).await {
@@ -83,7 +98,7 @@ async fn bounded(app: &Arc<App>, call: &Call, id: InvocationId, deadline: Deadli
     }
 }
 
-fn finished(app: &App, call: &Call, candidate: &Candidate, ran: &Ran) -> Finished {
+fn finished(app: &App, call: &Call, candidate: &Candidate, ran: &Ran, cost_usd: f64) -> Finished {
     let now = app.clock.now();
     let wrote = call.entry.row.effect != Effect::Read;
     let outcome = &ran.outcome;
@@ -103,6 +118,8 @@ fn finished(app: &App, call: &Call, candidate: &Candidate, ran: &Ran) -> Finishe
         .set("contract", candidate.contract_hash.as_str())
         .set("text", candidate.text_hash.as_str())
         .set("actor", candidate.actor.as_str())
+        .set("lineage", candidate.lineage_ids())
+        .set("parent", candidate.parent.map(|parent| InvocationId(parent).to_string()))
         .set("risk", candidate.risk)
         .set("effect", candidate.effect)
         .set("in", candidate.input.commitment())
@@ -114,7 +131,7 @@ fn finished(app: &App, call: &Call, candidate: &Candidate, ran: &Ran) -> Finishe
         .set("http", outcome.upstream_status())
         .set("ms", ms)
         .set("bytes", bytes)
-        .set("cost", 0)
+        .set("cost", ran.cost_usd)
         .set("mode", candidate.mode.as_str())
         .set("ts", timestamp(now));
     Finished {
@@ -130,6 +147,8 @@ fn finished(app: &App, call: &Call, candidate: &Candidate, ran: &Ran) -> Finishe
         failed_at: failure.and_then(|failure| failure.at.clone()),
         upstream_status: outcome.upstream_status().map(i32::from),
         truncated: outcome.output().is_some_and(|output| output.truncated),
+        own_cost_usd: ran.cost_usd,
+        cost_usd,
         parts,
         event: event.canonical(),
     }
@@ -175,7 +194,7 @@ where
     }
 }
 
-fn answer(call: &Call, candidate: &Candidate, outcome: Outcome) -> Answer {
+fn answer(call: &Call, candidate: &Candidate, outcome: Outcome, cost_usd: f64) -> Answer {
     let (result, did) = (outcome.render(), did(&candidate.key, &outcome));
     let ok = outcome.is_ok();
     let (output, failure) = match outcome {
@@ -184,6 +203,7 @@ fn answer(call: &Call, candidate: &Candidate, outcome: Outcome) -> Answer {
     };
     Answer {
         id: candidate.id,
+        ran: true,
         ok,
         replayed: false,
         result,
@@ -192,8 +212,10 @@ fn answer(call: &Call, candidate: &Candidate, outcome: Outcome) -> Answer {
         did,
         contract_hash: candidate.contract_hash.clone(),
         trace: candidate.trace.clone(),
-        cost_usd: 0.0,
+        cost_usd,
         warnings: call.bound.warnings.clone(),
         mode: candidate.mode,
+        held: None,
+        accepted: false,
     }
 }

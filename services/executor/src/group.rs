@@ -61,17 +61,27 @@ where
         Grouped { queue }
     }
 
+    /// Hands one member in and waits for nothing.
+    pub fn offer(&self, member: T) -> Result<(), Refused> {
+        let (reply, _) = oneshot::channel();
+        self.enter(member, reply)
+    }
+
     /// Hands one member in and waits for its answer.
     pub async fn submit(&self, member: T) -> Result<R, Refused> {
         let (reply, answer) = oneshot::channel();
-        self.queue.try_send((member, reply)).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => Refused::Full,
-            mpsc::error::TrySendError::Closed(_) => Refused::Stopped,
-        })?;
+        self.enter(member, reply)?;
         match answer.await {
             Ok(answer) => answer.map_err(Refused::Sql),
             Err(_) => Err(Refused::Lost),
         }
+    }
+
+    fn enter(&self, member: T, reply: Reply<R>) -> Result<(), Refused> {
+        self.queue.try_send((member, reply)).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Refused::Full,
+            mpsc::error::TrySendError::Closed(_) => Refused::Stopped,
+        })
     }
 }
 

@@ -2,130 +2,214 @@
 //!
 //! The walk belongs to a task of its own: a client that hangs up changes nothing.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use callbook_domain::caller::Caller;
 use callbook_domain::event::{Body, EventKind, Sealed};
 use callbook_domain::fault::{Fault, Reason, Result};
-use callbook_domain::invocation::{InvocationId, Mode, State, check_idempotency_key};
+use callbook_domain::invocation::{IDEMPOTENCY_HOURS, InvocationId, Mode, State, check_idempotency_key};
 use callbook_domain::row::{Effect, timestamp};
 use callbook_store::fault::fault;
-use time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tracing::Instrument as _;
 
-use crate::App;
-use crate::admit::admit;
-use crate::call::{Answer, Call, Request, sent_json};
+use crate::admit::{admit, check_scope, enter};
+use crate::approval::{self, Approval, Passage, passage};
+use crate::call::{Answer, Call, Deadline, Request, Work, sent_json};
 use crate::config::LEASE_AFTER_DEADLINE;
+use crate::credential::Credential;
 use crate::finish::run_to_the_end;
 use crate::group::Refused;
-use crate::store::commit::{self, Candidate, Earlier, Held};
-use crate::stored_answer;
+use crate::store::commit::{self, Candidate};
+use crate::store::stopped::{self, Earlier, Stopped};
+use crate::{App, denied, stored_answer};
 
 /// A row that moves is read again this often before the caller hears of it.
 const TRIES: usize = 3;
 
+/// When a caller is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// Once the call ended.
+    Ended,
+    /// Once it is committed; it runs on without a listener.
+    Committed,
+}
+
 /// Runs a row once, with a receipt. All of it belongs to a task of its own from the start: a client that hangs up while
 /// the intent is being committed must not leave a committed call that nobody runs.
 ///
+/// Where an earlier call answers for it, or where it waits for a person, that is the answer, whenever the caller wants
+/// one.
+///
 /// # Errors
 /// Whatever admission or the commit point refuses. A run that failed is no error: it is in the answer.
-pub async fn invoke(app: &Arc<App>, caller: &Caller, request: Request) -> Result<Answer> {
+pub async fn invoke(app: &Arc<App>, caller: &Caller, request: Request, until: Until) -> Result<Answer> {
     caller.require_credential()?;
     if let Some(key) = &request.idempotency_key {
         check_idempotency_key(key)?;
-        // the earlier answer comes first, whatever has become of the row
-        if let Some(earlier) = commit::earlier(app.directory.pool(), &caller.identity(), key).await?
-            && let Some(answer) = repeat(app, &request.argument_hash(), earlier).await?
-        {
-            return Ok(answer);
-        }
     }
-    let slot = app.slot()?;
-    walk_aside(app, caller, request, slot).await
+    app.check_open()?;
+    walk_aside(app, caller, request, until).await
 }
 
-/// Walks a call in a task of its own, which holds its place among the calls in flight, and waits for the answer.
-pub async fn walk_aside(
+/// The same for the caller that a credential shows.
+///
+/// # Errors
+/// Those of the credential, then as [`invoke`].
+pub async fn prove_and_invoke(
     app: &Arc<App>,
-    caller: &Caller,
+    credential: Credential<'_>,
     request: Request,
-    slot: Option<OwnedSemaphorePermit>,
+    until: Until,
 ) -> Result<Answer> {
-    let (id, deadline) = (InvocationId::new(app.clock.now()), request.deadline);
+    let (caller, request) = credential.prove(request).await?;
+    invoke(app, &caller, request, until).await
+}
+
+/// Walks a call in a task of its own and waits for the answer.
+pub async fn walk_aside(app: &Arc<App>, caller: &Caller, request: Request, until: Until) -> Result<Answer> {
+    let (name, deadline) = (Arc::new(OnceLock::new()), request.deadline);
     let (reply, answer) = oneshot::channel();
-    let walk = walk(app.clone(), caller.clone(), request, id, reply);
-    app.tasks.spawn(
-        async move {
-            walk.await;
-            drop(slot);
-        }
-        .in_current_span(),
-    );
+    let walk = walk(app.clone(), caller.clone(), request, name.clone(), Reply { until, answer: reply });
+    app.tasks.spawn(walk.in_current_span());
     match tokio::time::timeout(deadline.left() + LEASE_AFTER_DEADLINE, answer).await {
         Ok(Ok(answer)) => answer,
-        Ok(Err(_)) | Err(_) => Err(lost(id)),
+        Ok(Err(_)) | Err(_) => Err(lost(name.get().copied())),
     }
 }
 
-async fn walk(
-    app: Arc<App>,
-    caller: Caller,
-    request: Request,
-    id: InvocationId,
-    reply: oneshot::Sender<Result<Answer>>,
-) {
-    match pass(&app, &caller, &request, id).await {
-        Ok(Passed::Fires(call, candidate)) => run_to_the_end(app, *call, *candidate, request.deadline, reply).await,
-        Ok(Passed::Answered(answer)) => drop(reply.send(Ok(*answer))), // the caller may have gone
-        Err(fault) => drop(reply.send(Err(fault))),
+/// Where an answer goes, and when.
+struct Reply {
+    until: Until,
+    answer: oneshot::Sender<Result<Answer>>,
+}
+
+async fn walk(app: Arc<App>, caller: Caller, request: Request, name: Arc<OnceLock<InvocationId>>, reply: Reply) {
+    match pass(&app, &caller, &request, &name).await {
+        Ok(Passed::Fires(fires)) => {
+            let Fires { call, candidate, slot } = *fires;
+            let answer = match reply.until {
+                Until::Ended => reply.answer,
+                Until::Committed => {
+                    let accepted = Answer { accepted: true, ..Answer::before_it_runs(&call, candidate.id) };
+                    let _ = reply.answer.send(Ok(accepted)); // the caller may have gone
+                    oneshot::channel().0
+                }
+            };
+            run_to_the_end(app, call, candidate, request.deadline, answer).await;
+            drop(slot);
+        }
+        Ok(Passed::Answered(answer)) => drop(reply.answer.send(Ok(*answer))), // the caller may have gone
+        Err(fault) => {
+            denied::record(&app, &caller, &request.key, &fault);
+            drop(reply.answer.send(Err(fault)));
+        }
     }
 }
 
 /// What became of a call at the commit point.
 enum Passed {
     /// It is committed, or needs no commit before it runs.
-    Fires(Box<Call>, Box<Candidate>),
-    /// An earlier call answers for it.
+    Fires(Box<Fires>),
+    /// An earlier call answers for it, or it waits for a person.
     Answered(Box<Answer>),
 }
 
-async fn pass(app: &Arc<App>, caller: &Caller, request: &Request, id: InvocationId) -> Result<Passed> {
-    let mut moved = 0;
+/// A call that fires, with its place among the calls in flight.
+struct Fires {
+    call: Call,
+    candidate: Candidate,
+    slot: Option<OwnedSemaphorePermit>,
+}
+
+async fn pass(app: &Arc<App>, caller: &Caller, request: &Request, name: &OnceLock<InvocationId>) -> Result<Passed> {
+    check_scope(caller, request, &app.directory.snapshot())?;
+    // the earlier answer comes first, whatever has become of the row
+    if let Some(answer) = earlier(app, caller, request).await? {
+        return Ok(Passed::Answered(Box::new(answer)));
+    }
+    let (own, mut moved) = (InvocationId::new(app.clock.now()), 0);
+    let mut until = Deadline::after(request.wait.min(request.deadline.left()));
     loop {
         let call = admit(app, caller, request).await?;
-        app.check_breaker(&call).await?;
-        let mode = mode(app, &call, request);
-        let candidate = candidate(app, caller, request, &call, id, mode);
+        let (id, approval) = match passage(app, caller, request, &call).await? {
+            Passage::Go => (own, None),
+            Passage::Approved { approval, invocation } => (invocation, Some(approval)),
+            Passage::Held(held) if until.left().is_zero() => {
+                let id = held.invocation;
+                let answer = Answer { held: Some(*held), ..Answer::before_it_runs(&call, id) };
+                return Ok(Passed::Answered(Box::new(answer)));
+            }
+            Passage::Held(held) => {
+                until = wait(app, &held, until).await?;
+                continue;
+            }
+        };
+        let slot = enter(app, request, &call).await?;
+        let mode = mode(app, &call, request, approval.is_some());
+        let candidate = Candidate { approval, ..candidate(app, caller, request, &call, id, mode) };
+        let _ = name.set(id); // set before, where the row moved meanwhile
         let passes = match mode {
-            Mode::Read => commit::still_true(app.directory.pool(), &candidate).await?,
+            Mode::Read => commit::still_true(app.directory.pool(), &candidate, app.clock.now()).await?,
             Mode::Durable => app.committer.admit(candidate.clone()).await.map_err(refused)?,
         };
         if passes {
-            return Ok(Passed::Fires(Box::new(call), Box::new(candidate)));
+            return Ok(Passed::Fires(Box::new(Fires { call, candidate, slot })));
         }
-        match commit::why_held(app.directory.pool(), &candidate).await? {
-            Held::Earlier(earlier) => {
+        match stopped::why(app.directory.pool(), &candidate, app.clock.now()).await? {
+            Stopped::Earlier(earlier) => {
                 if let Some(answer) = repeat(app, &candidate.argument_hash, *earlier).await? {
                     return Ok(Passed::Answered(Box::new(answer)));
                 } // else the key's day was over and it is free again
             }
-            Held::Revoked => return Err(callbook_domain::caller::unauthorized()),
-            Held::Moved if moved + 1 < TRIES => {
+            Stopped::Moved | Stopped::Unapproved if moved + 1 < TRIES => {
                 moved += 1;
                 app.directory.fresh().await?;
             }
-            Held::Moved => {
-                return Err(Fault::new(Reason::RowMoved, "the row changes faster than it can be called")
-                    .fix("read the contract again and repeat the call"));
-            }
+            stopped => return Err(refusal(&stopped)),
+        }
+    }
+}
+
+/// The answer of the call that used the idempotency key before.
+async fn earlier(app: &App, caller: &Caller, request: &Request) -> Result<Option<Answer>> {
+    let Some(key) = &request.idempotency_key else { return Ok(None) };
+    match stopped::earlier(app.directory.pool(), &caller.identity(), key).await? {
+        Some(earlier) => repeat(app, &request.argument_hash(), earlier).await,
+        None => Ok(None),
+    }
+}
+
+/// Waits for a decision, and gives how long the caller waits for the next one. An executor that stops lets nobody wait.
+async fn wait(app: &App, held: &Approval, until: Deadline) -> Result<Deadline> {
+    tokio::select! {
+        waited = approval::wait(app, held.id, until) => waited.map(|()| until),
+        () = app.closing() => Ok(Deadline::after(Duration::ZERO)),
+    }
+}
+
+/// What a caller is told of a call that was stopped at the commit point.
+pub fn refusal(stopped: &Stopped) -> Fault {
+    match stopped {
+        Stopped::Ended => callbook_domain::caller::unauthorized(),
+        Stopped::Revoked(name) => {
+            Fault::new(Reason::Revoked, "the token was taken back").detail(name).fix("ask for a new token")
+        }
+        Stopped::Over => Fault::new(Reason::Expired, "the token's time is over").fix("ask for a new token"),
+        Stopped::Exhausted => {
+            Fault::new(Reason::TokenExhausted, "the token was used as often as it may be").fix("ask for a new token")
+        }
+        Stopped::Earlier(_) | Stopped::Unapproved | Stopped::Moved => {
+            Fault::new(Reason::RowMoved, "the row changes faster than it can be called")
+                .fix("read the contract again and repeat the call")
         }
     }
 }
 
 /// What a full or failing group tells a caller.
-fn refused(refused: Refused) -> Fault {
+pub fn refused(refused: Refused) -> Fault {
     match refused {
         Refused::Full => overloaded(),
         Refused::Sql(error) => fault(error),
@@ -139,9 +223,13 @@ pub fn overloaded() -> Fault {
     Fault::new(Reason::Overloaded, "the executor is at its limit").retry_after_ms(1_000)
 }
 
-/// The operator's switch: rows that read, called without an idempotency key, are committed after their call.
-fn mode(app: &App, call: &Call, request: &Request) -> Mode {
-    let linked = request.idempotency_key.is_some()
+/// The operator's switch: rows that read, called without an idempotency key, are committed after their call. A call that
+/// is counted or approved is not.
+fn mode(app: &App, call: &Call, request: &Request, is_approved: bool) -> Mode {
+    let is_counted = matches!(&call.caller, Caller::Holder(holder) if !holder.counters.is_empty());
+    let linked = is_counted
+        || is_approved
+        || request.idempotency_key.is_some()
         || request.repairs.is_some()
         || request.replay_of.is_some()
         || request.place.is_some();
@@ -149,10 +237,22 @@ fn mode(app: &App, call: &Call, request: &Request) -> Mode {
     if reads { Mode::Read } else { Mode::Durable }
 }
 
-fn candidate(app: &App, caller: &Caller, request: &Request, call: &Call, id: InvocationId, mode: Mode) -> Candidate {
+/// What the commit point looks at and writes.
+pub fn candidate(
+    app: &App,
+    caller: &Caller,
+    request: &Request,
+    call: &Call,
+    id: InvocationId,
+    mode: Mode,
+) -> Candidate {
     let (now, row) = (app.clock.now(), &call.entry.row);
     let input = Sealed::new(sent_json(&request.sent).into_bytes());
     let lease = request.deadline.left() + LEASE_AFTER_DEADLINE;
+    let holder = match caller {
+        Caller::Holder(holder) => Some(holder.clone()),
+        Caller::Owner | Caller::Principal(_) | Caller::Anonymous => None,
+    };
     let event = Body::new(EventKind::Intent)
         .set("inv", id.to_string())
         .set("key", row.definition.key.as_str())
@@ -160,6 +260,7 @@ fn candidate(app: &App, caller: &Caller, request: &Request, call: &Call, id: Inv
         .set("contract", row.contract_hash.as_str())
         .set("text", row.text_hash.as_str())
         .set("actor", caller.actor())
+        .set("lineage", holder.as_ref().map(|holder| commit::lineage_ids(holder)))
         .set("risk", row.risk.as_str())
         .set("effect", row.effect.as_str())
         .set("in", input.commitment())
@@ -175,6 +276,9 @@ fn candidate(app: &App, caller: &Caller, request: &Request, call: &Call, id: Inv
             Caller::Principal(principal) => (!principal.is_outside).then_some(principal.id),
             Caller::Owner | Caller::Holder(_) | Caller::Anonymous => None,
         },
+        holder,
+        is_counted: !matches!(call.work, Work::Turn(_)),
+        approval: None,
         actor: caller.actor(),
         idempotency_key: request.idempotency_key.clone(),
         argument_hash: request.argument_hash(),
@@ -211,18 +315,21 @@ pub fn not_stored(id: InvocationId) -> Fault {
 }
 
 /// The answer when the call's own task came to no end in time: it may have fired.
-fn lost(id: InvocationId) -> Fault {
-    Fault::new(Reason::ResultNotStored, "the call came to no end in time and may have been fired")
-        .with("invocation_id", id.to_string())
+fn lost(id: Option<InvocationId>) -> Fault {
+    let fault = Fault::new(Reason::ResultNotStored, "the call came to no end in time and may have been fired")
         .with("fired", "unknown")
-        .fix("look at the receipt before you repeat the call")
+        .fix("look at the receipt before you repeat the call");
+    match id {
+        Some(id) => fault.with("invocation_id", id.to_string()),
+        None => fault,
+    }
 }
 
 /// The answer to a call whose idempotency key was used before; none where the key's day is over.
 async fn repeat(app: &App, argument_hash: &[u8], earlier: Earlier) -> Result<Option<Answer>> {
     let id = InvocationId(earlier.id);
-    if earlier.started_at + Duration::hours(callbook_domain::invocation::IDEMPOTENCY_HOURS) <= app.clock.now() {
-        commit::release_key(app.directory.pool(), earlier.id).await?;
+    if earlier.started_at + time::Duration::hours(IDEMPOTENCY_HOURS) <= app.clock.now() {
+        stopped::release_key(app.directory.pool(), earlier.id).await?;
         return Ok(None);
     }
     if earlier.argument_hash != argument_hash {

@@ -6,7 +6,9 @@ pub mod committer;
 
 mod call;
 mod tree;
+mod credential;
 mod admit;
+mod approval;
 mod invoke;
 mod child;
 mod finish;
@@ -14,9 +16,12 @@ mod stored_answer;
 mod shape;
 mod repair;
 mod receipt;
+mod progress;
 mod breaker;
 mod live;
 mod retain;
+mod revocable;
+mod denied;
 
 mod runner;
 pub mod egress;
@@ -69,6 +74,9 @@ pub struct App {
     pub(crate) egress: Egress,
     pub(crate) secrets: Secrets,
     pub(crate) databases: runner::function::Databases,
+    pub(crate) watcher: approval::Watcher,
+    pub(crate) denials: denied::Denials,
+    pub(crate) revocable: revocable::Revocable,
     slots: Option<Arc<Semaphore>>,
     redactor: Mutex<HeldRedactor>,
 }
@@ -102,7 +110,8 @@ impl App {
     /// An executor that has not served yet.
     pub fn new(parts: Parts) -> Arc<App> {
         let Parts { config, directory, callers, index, clock, egress, secrets } = parts;
-        let committer = Committer::start(directory.pool());
+        let committer = Committer::start(directory.pool(), &clock);
+        let denials = denied::Denials::start(directory.pool());
         let values = secrets.live_values();
         let redactor = Arc::new(Redactor::new(&values));
         let redactor = Mutex::new(HeldRedactor { read_at: Instant::now(), values, redactor });
@@ -120,16 +129,32 @@ impl App {
             egress,
             secrets,
             databases: runner::function::Databases::default(),
+            watcher: approval::Watcher::default(),
+            denials,
+            revocable: revocable::Revocable::default(),
             slots,
             redactor,
         })
     }
 
-    /// A place among the calls in flight, held until the result is stored.
-    fn slot(&self) -> Result<Option<OwnedSemaphorePermit>> {
+    /// Refuses a caller's call while the executor stops.
+    fn check_open(&self) -> Result<()> {
         if self.tasks.is_closed() {
             return Err(Fault::new(Reason::ShuttingDown, "the executor is stopping").retry_after_ms(1_000));
         }
+        Ok(())
+    }
+
+    /// Comes when the executor stops.
+    async fn closing(&self) {
+        while !self.tasks.is_closed() {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    /// A place among the calls in flight, held until the result is stored.
+    fn slot(&self) -> Result<Option<OwnedSemaphorePermit>> {
+        self.check_open()?;
         match &self.slots {
             None => Ok(None),
             Some(slots) => slots.clone().try_acquire_owned().map(Some).map_err(|_| invoke::overloaded()),

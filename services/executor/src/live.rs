@@ -26,6 +26,10 @@ pub async fn serve(app: Arc<App>, stop: CancellationToken) -> sqlx::Result<()> {
         let (app, stop) = (app.clone(), stop.clone());
         async move { crate::retain::run(&app, stop).await }
     });
+    let watching = tokio::spawn({
+        let app = app.clone();
+        async move { crate::revocable::run(&app).await }
+    });
     let mut heard = Instant::now();
     let mut beats = tokio::time::interval(BEAT);
     beats.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -49,6 +53,7 @@ pub async fn serve(app: Arc<App>, stop: CancellationToken) -> sqlx::Result<()> {
     }
     retaining.abort();
     drain(&app).await;
+    watching.abort();
     Ok(())
 }
 

@@ -1,14 +1,17 @@
 //! Read receipts: the public confirmation, the full record, listings and figures.
 
+use callbook_domain::arguments::Sent;
 use callbook_domain::caller::{Caller, May};
 use callbook_domain::event::commitment;
 use callbook_domain::fault::Result;
-use callbook_domain::invocation::{InvocationId, State, Status, unknown};
+use callbook_domain::invocation::{InvocationId, Mode, State, Status, unknown};
 use callbook_domain::key::Key;
 use callbook_store::fault::fault;
-use uuid::Uuid;
+use time::OffsetDateTime;
 
 use crate::App;
+use crate::approval::{self, Approval};
+use crate::credential::Credential;
 use crate::store::receipt::{self, Figures, Filter, Logged, Payload, Record};
 
 /// An invocation with everything that is known of it.
@@ -41,8 +44,8 @@ impl Full {
     }
 }
 
-/// What the log says of a part: the only source of a public confirmation.
-pub fn logged_commitment(events: &[Logged], part: &str) -> String {
+/// What the log says of a part.
+fn logged_commitment(events: &[Logged], part: &str) -> String {
     let name = match part {
         "input" => "in",
         "output" => "out",
@@ -60,26 +63,97 @@ pub fn status(record: &Record) -> Status {
     Status::of(state, record.material == Some(true))
 }
 
-/// The public confirmation. It needs no credential and shows nothing private.
+/// What everybody may know of a call.
+#[derive(Clone, Debug)]
+pub struct Confirmed {
+    /// The call.
+    pub id: InvocationId,
+    /// How it stands.
+    pub status: Status,
+    /// The row.
+    pub key: String,
+    /// The contract under which it ran, or waits.
+    pub contract_hash: String,
+    /// When it was accepted, or held.
+    pub started_at: OffsetDateTime,
+    /// When it ended, or was decided.
+    pub ended_at: Option<OffsetDateTime>,
+    /// The call that it mends.
+    pub repairs: Option<InvocationId>,
+    /// The call that it runs again.
+    pub replay_of: Option<InvocationId>,
+    /// How durable its receipt is.
+    pub mode: Mode,
+    events: Vec<Logged>,
+}
+
+impl Confirmed {
+    /// The commitment of a part; empty where there is none.
+    pub fn commitment(&self, part: &str) -> String {
+        logged_commitment(&self.events, part)
+    }
+}
+
+/// The public confirmation, of a call that waits for a person too. It needs no credential and shows nothing private.
 ///
 /// # Errors
 /// `unknown_invocation`.
-pub async fn confirm(app: &App, id: &str) -> Result<(Record, Vec<Logged>)> {
+pub async fn confirm(app: &App, id: &str) -> Result<Confirmed> {
     let id = InvocationId::require(id)?;
     let pool = app.directory.pool();
-    let record = receipt::load(pool, id.0).await.map_err(fault)?.ok_or_else(unknown)?;
+    let record = receipt::load(pool, id.0).await.map_err(fault)?;
     let events = receipt::events(pool, id.0).await.map_err(fault)?;
-    Ok((record, events))
+    match record {
+        Some(record) => Ok(Confirmed {
+            id,
+            status: status(&record),
+            key: record.key,
+            contract_hash: record.contract_hash,
+            started_at: record.started_at,
+            ended_at: record.finished_at,
+            repairs: record.repairs.map(InvocationId),
+            replay_of: record.replay_of.map(InvocationId),
+            mode: Mode::parse(&record.mode).unwrap_or(Mode::Durable),
+            events,
+        }),
+        None => Ok(held(approval::of_invocation(app, id).await?.ok_or_else(unknown)?, events)),
+    }
 }
 
-/// The full receipt.
+/// A call that was not fired.
+fn held(approval: Approval, events: Vec<Logged>) -> Confirmed {
+    let status = match approval.state {
+        approval::State::Held | approval::State::Approved => Status::Held,
+        approval::State::Refused | approval::State::Expired => Status::Denied,
+        // it was fired since we looked for its invocation
+        approval::State::Used => Status::Pending,
+    };
+    Confirmed {
+        id: approval.invocation,
+        status,
+        key: approval.key,
+        contract_hash: approval.contract_hash,
+        started_at: approval.created_at,
+        ended_at: approval.decided_at,
+        repairs: None,
+        replay_of: None,
+        mode: Mode::Durable,
+        events,
+    }
+}
+
+/// The full receipt. Who holds a token with a holder's key proves it as for a call of the receipt's row with the
+/// arguments `{"receipt": "<id>"}`.
 ///
 /// # Errors
-/// `unauthorized` without a credential, whether or not the id exists; `unknown_invocation` for others' calls.
-pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<Full> {
+/// `unauthorized` without a credential, whether or not the id exists; `unknown_invocation` for others' calls;
+/// `pop_required`, `pop_invalid`.
+pub async fn get(app: &App, credential: Credential<'_>, id: &str) -> Result<Full> {
+    let caller = credential.caller().await?;
     caller.require_credential()?;
     let id = InvocationId::require(id)?;
-    let record = entitled(app, caller, id).await?;
+    let record = entitled(app, &caller, id).await?;
+    credential.proven(&record.key, &asked_for(id)).await?;
     let pool = app.directory.pool();
     let (payload, events, children, repaired_by) = tokio::try_join!(
         receipt::payload(pool, id.0),
@@ -88,35 +162,62 @@ pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<Full> {
         receipt::repaired_by(pool, id.0)
     )
     .map_err(fault)?;
-    let ids = |found: Vec<Uuid>| found.into_iter().map(InvocationId).collect();
-    Ok(Full { record, payload, events, children: ids(children), repaired_by: ids(repaired_by) })
+    // what came of the call may be hidden from the one who made it
+    let seen = children.into_iter().filter(|child| Key::parse(&child.key).is_ok_and(|key| caller.sees(&key)));
+    let children = seen.map(|child| InvocationId(child.id)).collect();
+    Ok(Full { record, payload, events, children, repaired_by: repaired_by.into_iter().map(InvocationId).collect() })
 }
 
-/// The invocation, if the caller made it, or may read the receipts of its row.
+/// What a holder's proof says that it sends when it asks for a receipt.
+fn asked_for(id: InvocationId) -> Sent {
+    let args = serde_json::value::to_raw_value(&serde_json::json!({"receipt": id.to_string()}));
+    Sent::Args(args.expect("a text is JSON"))
+}
+
+/// The invocation, if the caller made it, or holds a token from which that of the call was derived, or may read the
+/// receipts of its row. What came of a call by a flow's authority is shown only where the caller sees the row.
 pub async fn entitled(app: &App, caller: &Caller, id: InvocationId) -> Result<Record> {
     caller.require_credential()?;
     let record = receipt::load(app.directory.pool(), id.0).await.map_err(fault)?.ok_or_else(unknown)?;
-    let reads = Key::parse(&record.key).is_ok_and(|key| caller.may(May::ReadReceipts, Some(&key)));
-    if record.caller == caller.identity() || reads { Ok(record) } else { Err(unknown()) }
+    let key = Key::parse(&record.key).ok();
+    let sees = record.parent.is_none() || key.as_ref().is_some_and(|key| caller.sees(key));
+    let is_own = record.caller == caller.identity() || link(caller).is_some_and(|link| record.links.contains(&link));
+    let reads = key.is_some_and(|key| caller.may(May::ReadReceipts, Some(&key)));
+    if (is_own && sees) || reads { Ok(record) } else { Err(unknown()) }
+}
+
+/// The name of the caller's token among those of the tokens that are derived from it. A link's own id is chosen by who
+/// derives it, so it names nothing here.
+fn link(caller: &Caller) -> Option<String> {
+    match caller {
+        Caller::Holder(holder) => Some(format!("link:{}", holder.chain.leaf().id)),
+        Caller::Owner | Caller::Principal(_) | Caller::Anonymous => None,
+    }
 }
 
 /// Narrows a listing to what the caller may see: the owner everything, others their own calls and those of rows whose
 /// receipts they may read.
 pub fn scoped(caller: &Caller, filter: Filter) -> Result<Filter> {
     caller.require_credential()?;
+    let own = Filter { caller: Some(caller.identity()), link: link(caller), ..filter };
     Ok(match caller {
-        Caller::Owner => filter,
+        Caller::Owner => Filter { caller: None, ..own },
         Caller::Principal(principal) => Filter {
-            caller: Some(caller.identity()),
             prefixes: principal
                 .grants
                 .iter()
                 .filter(|grant| grant.may == May::ReadReceipts)
                 .map(|grant| grant.prefix.clone())
                 .collect(),
-            ..filter
+            seen_prefixes: principal.grants.iter().map(|grant| grant.prefix.clone()).collect(),
+            ..own
         },
-        Caller::Holder(_) | Caller::Anonymous => Filter { caller: Some(caller.identity()), ..filter },
+        Caller::Holder(holder) => Filter {
+            seen_keys: holder.cap().keys.keys().map(Key::to_string).collect(),
+            seen_prefixes: holder.cap().prefixes.iter().map(|prefix| prefix.as_str().to_owned()).collect(),
+            ..own
+        },
+        Caller::Anonymous => own,
     })
 }
 

@@ -1,18 +1,23 @@
 //! What a call would do: the whole outbound request, and nothing runs. The values of secrets are never read.
 
+use std::time::Duration;
+
 use callbook_domain::arguments::Sent;
 use callbook_domain::caller::Caller;
 use callbook_domain::compile::Plan;
-use callbook_domain::fault::Result;
+use callbook_domain::fault::{Reason, Result};
 use callbook_domain::row::{Effect, Risk};
 use callbook_domain::secret::Verdict;
 use serde_json::{Value, json};
 
 use crate::App;
-use crate::admit::admit;
-use crate::call::{Deadline, Request, Work};
+use crate::admit::look;
+use crate::approval::{self, verdict};
+use crate::call::{Call, Deadline, Request, Work};
 use crate::config::DEFAULT_DEADLINE;
+use crate::credential::Credential;
 use crate::egress::check_url;
+use crate::runner;
 
 /// A request that was built and not sent.
 #[derive(Clone, Debug)]
@@ -43,11 +48,12 @@ pub struct Shaped {
     pub warnings: Vec<String>,
 }
 
-/// Admits the call as if it were to run, and builds it.
+/// Builds the call as if it were to run, and says what its token, the watcher or a secret would have against it.
 ///
 /// # Errors
-/// What would refuse the call before its commit.
-pub async fn shape(app: &App, caller: &Caller, key: &str, sent: Sent) -> Result<Shaped> {
+/// What refuses a call before anybody asks what its token says to the row: a scope that does not cover it, no such row,
+/// arguments that do not fit.
+pub async fn shape(app: &App, credential: Credential<'_>, key: &str, sent: Sent) -> Result<Shaped> {
     let request = Request {
         key: key.to_owned(),
         sent,
@@ -55,9 +61,41 @@ pub async fn shape(app: &App, caller: &Caller, key: &str, sent: Sent) -> Result<
         repairs: None,
         replay_of: None,
         deadline: Deadline::after(DEFAULT_DEADLINE),
+        wait: Duration::ZERO,
         place: None,
     };
-    let call = admit(app, caller, &request).await?;
+    let caller = credential.caller().await?;
+    let (call, token) = look(app, &caller, &request).await?;
+    let shaped = render(app, &call)?;
+    let verdict = match token {
+        Err(refused) => Some(refused.error_text()),
+        Ok(()) => gate(app, &caller, &request, &call).await,
+    };
+    let verdict = match verdict {
+        None => credential.proven(key, &request.sent).await.err().map(|refused| refused.error_text()),
+        some => some,
+    };
+    Ok(match verdict {
+        Some(verdict) => Shaped { verdict, ..shaped },
+        None => shaped,
+    })
+}
+
+/// What the watcher would say, and whether a person would be asked.
+async fn gate(app: &App, caller: &Caller, request: &Request, call: &Call) -> Option<String> {
+    match verdict(app, caller, request, call).await {
+        Ok(approval::Verdict::Allow) => None,
+        Ok(approval::Verdict::Hold(_)) => Some(Reason::OwnerGateRequired.as_str().to_owned()),
+        Ok(approval::Verdict::Deny(reason)) => Some(format!("{}:{reason}", Reason::Denied.as_str())),
+        Err(refused) => Some(refused.error_text()),
+    }
+}
+
+/// What an admitted call would do.
+///
+/// # Errors
+/// What is wrong with the row.
+pub fn render(app: &App, call: &Call) -> Result<Shaped> {
     let (row, compiled) = (&call.entry.row, call.entry.compiled.as_ref().map_err(Clone::clone)?);
     let mut shaped = Shaped {
         method: String::new(),
@@ -82,7 +120,8 @@ pub async fn shape(app: &App, caller: &Caller, key: &str, sent: Sent) -> Result<
             let texts: Vec<&str> = arguments.iter().map(|argument| argument.as_text()).collect();
             shaped.plan = Some(json!({"function": target, "arguments": texts}));
         }
-        Work::Flow | Work::Agent => {}
+        Work::Flow => shaped.plan = runner::flow::plan::plan(app, call),
+        Work::Agent | Work::Turn(_) => {}
         Work::Http(http) => {
             shaped.method = http.method.as_str().to_owned();
             shaped.body = http.body.clone();

@@ -28,6 +28,7 @@ pub async fn load(app: &App, id: InvocationId) -> Result<Answer> {
     };
     Ok(Answer {
         id,
+        ran: true,
         ok,
         replayed: true,
         result,
@@ -39,6 +40,8 @@ pub async fn load(app: &App, id: InvocationId) -> Result<Answer> {
         cost_usd: record.cost_usd,
         warnings: record.warnings,
         mode: Mode::parse(&record.mode).unwrap_or(Mode::Durable),
+        held: None,
+        accepted: false,
     })
 }
 

@@ -1,11 +1,14 @@
 //! The tree of calls that one call of a caller grows: where a call stands in it, and what all of them share.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use callbook_domain::fault::{Fault, Reason, Result};
 use callbook_domain::invocation::InvocationId;
 use callbook_store::snapshot::Snapshot;
+
+use crate::runner::Frame;
 
 /// The most calls of one tree, its root not counted.
 pub const MAX_CALLS: u32 = 64;
@@ -32,6 +35,8 @@ pub struct Place {
     pub authority: Authority,
     /// What it shares with the others.
     pub tree: Arc<Tree>,
+    /// The agent that it runs in, itself not counted.
+    pub agent: Option<Arc<Frame>>,
 }
 
 /// What the calls of one tree share.
@@ -42,12 +47,24 @@ pub struct Tree {
     /// The book as it was when the root was admitted: written steps run the rows of this one or not at all.
     pub book: Arc<Snapshot>,
     calls: AtomicU32,
+    /// What the calls below each call cost, each with all below it, until that call ends.
+    spent: Mutex<HashMap<InvocationId, f64>>,
 }
 
 impl Tree {
     /// A tree of its root alone.
     pub fn new(root: InvocationId, book: Arc<Snapshot>) -> Arc<Tree> {
-        Arc::new(Tree { root, book, calls: AtomicU32::new(0) })
+        Arc::new(Tree { root, book, calls: AtomicU32::new(0), spent: Mutex::default() })
+    }
+
+    /// Adds what a call below `parent` cost, in US dollars. One that ends after its parent is in its own receipt alone.
+    pub fn spend(&self, parent: InvocationId, cost_usd: f64) {
+        *self.spent.lock().unwrap_or_else(PoisonError::into_inner).entry(parent).or_default() += cost_usd;
+    }
+
+    /// What the calls below this one cost, which has ended.
+    pub fn spent_below(&self, id: InvocationId) -> f64 {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner).remove(&id).unwrap_or_default()
     }
 
     /// The place of one more call below `parent`, counted whether or not it will run.
@@ -62,7 +79,7 @@ impl Tree {
         if self.calls.fetch_add(1, Ordering::Relaxed) >= MAX_CALLS {
             return Err(exhausted("calls", MAX_CALLS));
         }
-        Ok(Place { parent, depth, authority, tree: self.clone() })
+        Ok(Place { parent, depth, authority, tree: self.clone(), agent: None })
     }
 }
 
@@ -76,10 +93,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_cost_is_counted_once_on_each_level() {
+        let id = |at| InvocationId::new(time::OffsetDateTime::UNIX_EPOCH + time::Duration::seconds(at));
+        let (root, middle) = (id(1), id(2));
+        let tree = Tree::new(root, Arc::default());
+        tree.spend(middle, 0.25);
+        tree.spend(middle, 0.5);
+        tree.spend(root, 1.0 + tree.spent_below(middle));
+        assert_eq!((tree.spent_below(root), tree.spent_below(middle)), (1.75, 0.0));
+    }
+
+    #[test]
     fn a_tree_grows_to_its_bounds_and_no_further() {
         let root = InvocationId::new(time::OffsetDateTime::UNIX_EPOCH);
         let tree = Tree::new(root, Arc::default());
-        let reason = |above| tree.grow(root, above, Authority::Own).map(|place| place.depth).map_err(|f| f.error_text());
+        let reason =
+            |above| tree.grow(root, above, Authority::Own).map(|place| place.depth).map_err(|f| f.error_text());
         assert_eq!(reason(MAX_DEPTH), Err("budget_exhausted:depth".to_owned()));
         for _ in 0..MAX_CALLS {
             assert_eq!(reason(0), Ok(1));

@@ -34,7 +34,7 @@ pub enum Passage {
         invocation: InvocationId,
     },
     /// It waits for a person.
-    Held(Approval),
+    Held(Box<Approval>),
 }
 
 /// Decides whether a call that passed the other checks may go to the commit point. The owner's calls do, and those of
@@ -100,7 +100,7 @@ async fn held(app: &App, caller: &Caller, request: &Request, call: &Call, reason
 
 fn decided(approval: Approval) -> Result<Passage> {
     match approval.state {
-        State::Held => Ok(Passage::Held(approval)),
+        State::Held => Ok(Passage::Held(Box::new(approval))),
         State::Approved => Ok(Passage::Approved { approval: approval.id, invocation: approval.invocation }),
         State::Refused if approval.decision_reason.is_empty() => Err(denied("refused".to_owned())),
         State::Refused => Err(denied(approval.decision_reason)),

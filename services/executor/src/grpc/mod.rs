@@ -1,6 +1,8 @@
 //! The executor over gRPC: decode, one call, encode.
 
 mod execute;
+mod stream;
+mod approvals;
 mod receipts;
 
 use std::sync::Arc;

@@ -14,6 +14,7 @@ use tonic::{Request, Response};
 use uuid::Uuid;
 
 use super::{Grpc, at, effect, failure, risk, row_type};
+use crate::credential::Credential;
 use crate::receipt::{self, Full};
 use crate::store::receipt::{Figures, Filter, Record};
 use crate::stored_answer::outcome;
@@ -24,21 +25,20 @@ const PAGE: (u32, u32) = (50, 500);
 #[tonic::async_trait]
 impl ReceiptService for Grpc {
     async fn confirm(&self, request: Request<ConfirmRequest>) -> Result<Response<ConfirmResponse>, tonic::Status> {
-        let (record, events) =
-            receipt::confirm(&self.0, &request.into_inner().invocation_id).await.map_err(|f| to_status(&f))?;
-        let logged = |part: &str| receipt::logged_commitment(&events, part);
+        let confirmed = receipt::confirm(&self.0, &request.into_inner().invocation_id).await;
+        let confirmed = confirmed.map_err(|f| to_status(&f))?;
         Ok(Response::new(ConfirmResponse {
-            invocation_id: InvocationId(record.id).to_string(),
+            invocation_id: confirmed.id.to_string(),
             confirmed: true,
-            status: status(receipt::status(&record)),
-            key: record.key,
-            contract_hash: record.contract_hash,
-            started_at: Some(at(record.started_at)),
-            ended_at: record.finished_at.map(at),
-            commitments: Some(commitments(logged)),
-            repairs: id_text(record.repairs),
-            replay_of: id_text(record.replay_of),
-            mode: mode(&record.mode),
+            status: status(confirmed.status),
+            started_at: Some(at(confirmed.started_at)),
+            ended_at: confirmed.ended_at.map(at),
+            commitments: Some(commitments(|part| confirmed.commitment(part))),
+            repairs: confirmed.repairs.map(|id| id.to_string()).unwrap_or_default(),
+            replay_of: confirmed.replay_of.map(|id| id.to_string()).unwrap_or_default(),
+            mode: mode(confirmed.mode.as_str()),
+            key: confirmed.key,
+            contract_hash: confirmed.contract_hash,
         }))
     }
 
@@ -46,9 +46,9 @@ impl ReceiptService for Grpc {
         &self,
         request: Request<GetReceiptRequest>,
     ) -> Result<Response<GetReceiptResponse>, tonic::Status> {
-        let caller = self.0.callers.identify(request.metadata().as_ref()).await.map_err(|f| to_status(&f))?;
+        let credential = Credential::of(&self.0, request.metadata().as_ref());
         let full =
-            receipt::get(&self.0, &caller, &request.into_inner().invocation_id).await.map_err(|f| to_status(&f))?;
+            receipt::get(&self.0, credential, &request.get_ref().invocation_id).await.map_err(|f| to_status(&f))?;
         Ok(Response::new(GetReceiptResponse { receipt: Some(encode(full)) }))
     }
 
@@ -56,7 +56,7 @@ impl ReceiptService for Grpc {
         &self,
         request: Request<ListInvocationsRequest>,
     ) -> Result<Response<ListInvocationsResponse>, tonic::Status> {
-        let caller = self.0.callers.identify(request.metadata().as_ref()).await.map_err(|f| to_status(&f))?;
+        let caller = Credential::of(&self.0, request.metadata().as_ref()).caller().await.map_err(|f| to_status(&f))?;
         let asked = request.into_inner();
         let before = match asked.page_token.as_str() {
             "" => None,
@@ -76,7 +76,7 @@ impl ReceiptService for Grpc {
     }
 
     async fn get_stats(&self, request: Request<GetStatsRequest>) -> Result<Response<GetStatsResponse>, tonic::Status> {
-        let caller = self.0.callers.identify(request.metadata().as_ref()).await.map_err(|f| to_status(&f))?;
+        let caller = Credential::of(&self.0, request.metadata().as_ref()).caller().await.map_err(|f| to_status(&f))?;
         let asked = request.into_inner();
         let filter = Filter {
             key: named(&asked.key),
@@ -230,7 +230,7 @@ fn encode(full: Full) -> wire::Receipt {
         effect: Effect::parse(&record.effect).map(effect).unwrap_or_default(),
         risk: Risk::parse(&record.risk).map(risk).unwrap_or_default(),
         actor: record.actor.clone(),
-        lineage: Vec::new(),
+        lineage: record.lineage.clone(),
         runner: record.runner.clone(),
         pool: record.pool.clone(),
         trace: record.trace.clone(),

@@ -1,5 +1,10 @@
 //! The commit point in SQL: one short transaction for a group of calls.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use callbook_domain::caller::{Counter, Holder};
+use callbook_domain::clock::Clock;
 use callbook_domain::fault::Result;
 use callbook_domain::invocation::InvocationId;
 use callbook_store::fault::fault;
@@ -7,6 +12,8 @@ use callbook_store::lock;
 use sqlx::{PgConnection, PgPool};
 use time::OffsetDateTime;
 use uuid::Uuid;
+
+use super::uses;
 
 /// One call that wants to pass the commit point. Everything about it is decided; only what may have changed since is
 /// looked at again.
@@ -18,6 +25,12 @@ pub struct Candidate {
     pub caller: String,
     /// The principal that must still be alive; absent for the owner.
     pub principal: Option<Uuid>,
+    /// The holder of the token that it comes with: nothing of it may have been taken back, and its calls are counted.
+    pub holder: Option<Arc<Holder>>,
+    /// Whether it counts as a use of the token. A part of a call that is no call of a row does not.
+    pub is_counted: bool,
+    /// The approval that it was given, which is used up with it.
+    pub approval: Option<Uuid>,
     /// The name in receipts.
     pub actor: String,
     /// Chosen by the caller.
@@ -71,6 +84,42 @@ impl Candidate {
     pub fn bytes(&self) -> usize {
         self.input.bytes.len() + self.event.len()
     }
+
+    /// What a revocation can name of it; nothing without a token.
+    pub fn names(&self) -> &[String] {
+        self.holder.as_ref().map_or(&[], |holder| &holder.names)
+    }
+
+    /// The counters under which it counts.
+    pub fn counters(&self) -> &[Counter] {
+        self.holder.as_ref().filter(|_| self.is_counted).map_or(&[], |holder| &holder.counters)
+    }
+
+    /// Whether its token is over. An end is an end on our clock.
+    pub fn is_over(&self, now: OffsetDateTime) -> bool {
+        self.holder.as_ref().is_some_and(|holder| holder.expires_at() <= now.unix_timestamp())
+    }
+
+    /// The ids of its token's links, root first; none without a token.
+    pub fn lineage_ids(&self) -> Option<Vec<String>> {
+        self.holder.as_ref().map(|holder| lineage_ids(holder))
+    }
+
+    /// The same in one text: the line is no part of an id.
+    pub(super) fn lineage(&self) -> String {
+        self.lineage_ids().unwrap_or_default().join("\n")
+    }
+
+    /// The names of its token's links and of those that it was narrowed from.
+    pub(super) fn links(&self) -> String {
+        let links = self.names().iter().filter(|name| name.starts_with("link:"));
+        links.map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// The ids of a token's links, root first.
+pub fn lineage_ids(holder: &Holder) -> Vec<String> {
+    holder.chain.links().iter().map(|link| link.claims.jti.to_string()).collect()
 }
 
 macro_rules! column {
@@ -80,39 +129,90 @@ macro_rules! column {
 }
 
 /// Commits those of the group that are still true, and gives their ids. The group is sorted, so that two groups cannot
-/// wait for each other.
-pub async fn commit(pool: &PgPool, group: &[Candidate]) -> sqlx::Result<Vec<Uuid>> {
+/// wait for each other. Approvals are locked before counters, and counters before invocations are written.
+pub async fn commit(pool: &PgPool, group: &[Candidate], clock: &Clock) -> sqlx::Result<Vec<Uuid>> {
     let mut transaction = pool.begin().await?;
     lock::shared(&mut transaction).await?;
-    let admitted = insert(&mut transaction, group).await?;
+    let now = clock.now();
+    let standing: Vec<&Candidate> = group.iter().filter(|candidate| !candidate.is_over(now)).collect();
+    let approved = approved(&mut transaction, standing, now).await?;
+    let granted = uses::grant(&mut transaction, approved).await?;
+    if granted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let admitted = insert(&mut transaction, &granted).await?;
+    let passed: Vec<&Candidate> = granted.into_iter().filter(|candidate| admitted.contains(&candidate.id.0)).collect();
+    use_up(&mut transaction, &passed).await?;
+    uses::count(&mut transaction, &passed).await?;
     transaction.commit().await?;
     Ok(admitted)
 }
 
-async fn insert(connection: &mut PgConnection, group: &[Candidate]) -> sqlx::Result<Vec<Uuid>> {
+/// Takes out those whose approval does not stand, and locks it for the others. One approval lets one call through.
+async fn approved<'a>(
+    connection: &mut PgConnection,
+    mut standing: Vec<&'a Candidate>,
+    now: OffsetDateTime,
+) -> sqlx::Result<Vec<&'a Candidate>> {
+    let asked: Vec<Uuid> = standing.iter().filter_map(|candidate| candidate.approval).collect();
+    if asked.is_empty() {
+        return Ok(standing);
+    }
+    let mut free: BTreeSet<Uuid> = sqlx::query_scalar!(
+        "select id from approval where id = any($1) and state = 'approved' and expires_at > $2 order by id for update",
+        &asked,
+        now
+    )
+    .fetch_all(connection)
+    .await?
+    .into_iter()
+    .collect();
+    standing.retain(|candidate| candidate.approval.is_none_or(|approval| free.remove(&approval)));
+    Ok(standing)
+}
+
+async fn use_up(connection: &mut PgConnection, passed: &[&Candidate]) -> sqlx::Result<()> {
+    let used: Vec<Uuid> = passed.iter().filter_map(|candidate| candidate.approval).collect();
+    if !used.is_empty() {
+        sqlx::query!("update approval set state = 'used' where id = any($1)", &used).execute(connection).await?;
+    }
+    Ok(())
+}
+
+/// What a revocation could name, each with the call that it would end.
+fn names(group: &[&Candidate]) -> (Vec<Uuid>, Vec<String>) {
+    group.iter().flat_map(|c| c.names().iter().map(|name| (c.id.0, name.clone()))).unzip()
+}
+
+async fn insert(connection: &mut PgConnection, group: &[&Candidate]) -> sqlx::Result<Vec<Uuid>> {
+    let (named, names) = names(group);
     sqlx::query_scalar!(
         r#"with candidate as (
              select * from unnest(
                  $1::uuid[], $2::text[], $3::uuid[], $4::text[], $5::text[], $6::bytea[], $7::text[], $8::text[],
                  $9::bigint[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::uuid[],
                  $16::float8[], $17::uuid[], $18::uuid[], $19::text[], $20::timestamptz[], $21::text[], $22::bytea[],
-                 $23::bytea[], $24::text[], $25::text[], $26::uuid[]
+                 $23::bytea[], $24::text[], $25::text[], $26::uuid[], $27::text[], $28::text[]
              ) as c (id, caller, principal, actor, idempotency_key, argument_hash, key, type, row_revision,
                      contract_hash, text_hash, effect, risk, runner, executor, lease_seconds, repairs, replay_of, trace,
-                     started_at, warnings, nonce, input, event, pool, parent)
+                     started_at, warnings, nonce, input, event, pool, parent, lineage, links)
+         ), revoked as (
+             select n.id from unnest($29::uuid[], $30::text[]) as n (id, name) join revocation r on r.name = n.name
          ), admitted as (
              insert into invocation (
                  id, caller, actor, idempotency_key, argument_hash, key, type, row_revision, contract_hash, text_hash,
                  effect, risk, runner, pool, mode, state, executor, lease_until, parent, repairs, replay_of, trace,
-                 started_at, warnings)
+                 started_at, warnings, lineage, links)
              select c.id, c.caller, c.actor, c.idempotency_key, c.argument_hash, c.key, c.type, c.row_revision,
                     c.contract_hash, c.text_hash, c.effect, c.risk, c.runner, c.pool, 'durable', 'running', c.executor,
                     clock_timestamp() + make_interval(secs => c.lease_seconds), c.parent, c.repairs, c.replay_of,
-                    c.trace, c.started_at, string_to_array(c.warnings, E'\n')
+                    c.trace, c.started_at, string_to_array(c.warnings, E'\n'), string_to_array(c.lineage, E'\n'),
+                    string_to_array(c.links, E'\n')
              from candidate c
              join directory d on d.key = c.key and d.revision = c.row_revision and d.enabled
              left join principal p on p.id = c.principal
-             where c.principal is null or (p.id is not null and p.revoked_at is null)
+             where (c.principal is null or (p.id is not null and p.revoked_at is null))
+               and not exists (select 1 from revoked where revoked.id = c.id)
              order by c.caller, c.idempotency_key, c.id
              on conflict on constraint invocation_idempotency do nothing
              returning id
@@ -150,93 +250,33 @@ async fn insert(connection: &mut PgConnection, group: &[Candidate]) -> sqlx::Res
         column!(group, |c| c.event.clone()),
         column!(group, |c| c.pool.clone()),
         column!(group, |c| c.parent) as &[Option<Uuid>],
+        column!(group, |c| c.lineage()),
+        column!(group, |c| c.links()),
+        &named,
+        &names,
     )
     .fetch_all(connection)
     .await
 }
 
 /// Whether a call of read mode, which passes no commit point, may run all the same: its row stands at the revision that
-/// we hold and its key was not taken back. Without a database nothing runs.
-pub async fn still_true(pool: &PgPool, candidate: &Candidate) -> Result<bool> {
+/// we hold and its credential was not taken back and is not over. Without a database nothing runs.
+pub async fn still_true(pool: &PgPool, candidate: &Candidate, now: OffsetDateTime) -> Result<bool> {
+    if candidate.is_over(now) {
+        return Ok(false);
+    }
     sqlx::query_scalar!(
         r#"select exists (
              select 1 from directory where key = $1 and revision = $2 and enabled
          ) and ($3::uuid is null or exists (
              select 1 from principal where id = $3 and revoked_at is null
-         )) as "true!""#,
+         )) and not exists (select 1 from revocation where name = any($4)) as "true!""#,
         candidate.key,
         candidate.row_revision,
-        candidate.principal
+        candidate.principal,
+        candidate.names()
     )
     .fetch_one(pool)
     .await
     .map_err(fault)
-}
-
-/// Why a candidate did not pass.
-#[derive(Clone, Debug)]
-pub enum Held {
-    /// An earlier call with the same idempotency key.
-    Earlier(Box<Earlier>),
-    /// The credential was taken back.
-    Revoked,
-    /// The row is not at the revision that we hold.
-    Moved,
-}
-
-/// A call that was accepted before, as far as its repetition needs.
-#[derive(Clone, Debug)]
-pub struct Earlier {
-    /// Its id.
-    pub id: Uuid,
-    /// SHA-256 over its key and arguments.
-    pub argument_hash: Vec<u8>,
-    /// How far it came.
-    pub state: String,
-    /// When it was accepted.
-    pub started_at: OffsetDateTime,
-}
-
-/// The call that used an idempotency key before.
-pub async fn earlier(pool: &PgPool, caller: &str, idempotency_key: &str) -> Result<Option<Earlier>> {
-    sqlx::query_as!(
-        Earlier,
-        "select id, argument_hash, state, started_at from invocation where caller = $1 and idempotency_key = $2",
-        caller,
-        idempotency_key
-    )
-    .fetch_optional(pool)
-    .await
-    .map_err(fault)
-}
-
-/// Names the reason for which a candidate did not pass.
-pub async fn why_held(pool: &PgPool, candidate: &Candidate) -> Result<Held> {
-    if let Some(key) = &candidate.idempotency_key
-        && let Some(earlier) = earlier(pool, &candidate.caller, key).await?
-    {
-        return Ok(Held::Earlier(Box::new(earlier)));
-    }
-    if let Some(principal) = candidate.principal {
-        let alive = sqlx::query_scalar!(
-            r#"select exists (select 1 from principal where id = $1 and revoked_at is null) as "alive!""#,
-            principal
-        )
-        .fetch_one(pool)
-        .await
-        .map_err(fault)?;
-        if !alive {
-            return Ok(Held::Revoked);
-        }
-    }
-    Ok(Held::Moved)
-}
-
-/// Lets an idempotency key go whose day is over, so that it can be used again.
-pub async fn release_key(pool: &PgPool, id: Uuid) -> Result<()> {
-    sqlx::query!("update invocation set idempotency_key = null where id = $1", id)
-        .execute(pool)
-        .await
-        .map_err(fault)?;
-    Ok(())
 }

@@ -32,6 +32,10 @@ pub struct Finished {
     pub upstream_status: Option<i32>,
     /// The output was cut at the row's bound.
     pub truncated: bool,
+    /// What it cost by itself, in US dollars.
+    pub own_cost_usd: f64,
+    /// What it cost with all calls that it made.
+    pub cost_usd: f64,
     /// Parts to keep: `request`, `response`, `output`.
     pub parts: Vec<Part>,
     /// The body of its `result` event.
@@ -88,13 +92,15 @@ async fn update(connection: &mut PgConnection, group: &[Finished]) -> sqlx::Resu
         r#"with done as (
              select * from unnest(
                  $1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::bool[], $6::bool[], $7::text[], $8::text[],
-                 $9::bool[], $10::text[], $11::int[], $12::bigint[], $13::bool[], $14::text[]
+                 $9::bool[], $10::text[], $11::int[], $12::bigint[], $13::bool[], $14::text[], $15::float8[],
+                 $16::float8[]
              ) as d (id, key, actor, at, ok, material, code, message, retryable, failed_at, upstream_status,
-                     output_bytes, truncated, event)
+                     output_bytes, truncated, event, own_cost_usd, cost_usd)
          ), stored as (
              update invocation i set state = 'done', finished_at = d.at, ok = d.ok, material = d.material,
                     code = d.code, message = d.message, retryable = d.retryable, failed_at = d.failed_at,
-                    upstream_status = d.upstream_status, output_bytes = d.output_bytes, truncated = d.truncated
+                    upstream_status = d.upstream_status, output_bytes = d.output_bytes, truncated = d.truncated,
+                    own_cost_usd = d.own_cost_usd, cost_usd = d.cost_usd
              from done d where i.id = d.id and i.state = 'running'
              returning i.id
          ), logged as (
@@ -116,6 +122,8 @@ async fn update(connection: &mut PgConnection, group: &[Finished]) -> sqlx::Resu
         column!(group, output_bytes),
         column!(group, |f| f.truncated),
         column!(group, |f| f.event.clone()),
+        column!(group, |f| f.own_cost_usd),
+        column!(group, |f| f.cost_usd),
     )
     .fetch_all(connection)
     .await

@@ -49,7 +49,7 @@ pub async fn resolve(pool: &PgPool, now: OffsetDateTime) -> sqlx::Result<usize> 
              )
              order by id limit 500 for update skip locked
          )
-         returning id, key, actor, row_revision, contract_hash, text_hash, risk, effect",
+         returning id, key, actor, lineage, parent, row_revision, contract_hash, text_hash, risk, effect",
         DEAD_AFTER_SECONDS,
         now
     )
@@ -64,6 +64,8 @@ pub async fn resolve(pool: &PgPool, now: OffsetDateTime) -> sqlx::Result<usize> 
             .set("contract", record.contract_hash.as_str())
             .set("text", record.text_hash.as_str())
             .set("actor", record.actor.as_str())
+            .set("lineage", (!record.lineage.is_empty()).then(|| record.lineage.clone()))
+            .set("parent", record.parent.map(|parent| InvocationId(parent).to_string()))
             .set("risk", record.risk.as_str())
             .set("effect", record.effect.as_str())
             .set("ts", timestamp(now));

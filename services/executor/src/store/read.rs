@@ -22,19 +22,22 @@ pub async fn write(pool: &PgPool, group: &[(Candidate, Finished)]) -> sqlx::Resu
                  $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::uuid[], $15::text[],
                  $16::timestamptz[], $17::text[], $18::bytea[], $19::bytea[], $20::text[], $21::timestamptz[],
                  $22::bool[], $23::bool[], $24::text[], $25::text[], $26::bool[], $27::text[], $28::int[],
-                 $29::bigint[], $30::bool[], $31::text[]
+                 $29::bigint[], $30::bool[], $31::text[], $32::text[], $33::text[], $34::float8[], $35::float8[]
              ) as c (id, caller, actor, argument_hash, key, type, row_revision, contract_hash, text_hash, effect, risk,
                      runner, pool, executor, trace, started_at, warnings, nonce, input, intent, finished_at, ok,
-                     material, code, message, retryable, failed_at, upstream_status, output_bytes, truncated, result)
+                     material, code, message, retryable, failed_at, upstream_status, output_bytes, truncated, result,
+                     lineage, links, own_cost_usd, cost_usd)
          ), written as (
              insert into invocation (
                  id, caller, actor, argument_hash, key, type, row_revision, contract_hash, text_hash, effect, risk,
                  runner, pool, mode, state, executor, lease_until, trace, started_at, warnings, finished_at, ok,
-                 material, code, message, retryable, failed_at, upstream_status, output_bytes, truncated)
+                 material, code, message, retryable, failed_at, upstream_status, output_bytes, truncated, lineage,
+                 links, own_cost_usd, cost_usd)
              select id, caller, actor, argument_hash, key, type, row_revision, contract_hash, text_hash, effect, risk,
                     runner, pool, 'read', 'done', executor, finished_at, trace, started_at,
                     string_to_array(warnings, E'\\n'), finished_at, ok, material, code, message, retryable, failed_at,
-                    upstream_status, output_bytes, truncated
+                    upstream_status, output_bytes, truncated, string_to_array(lineage, E'\\n'),
+                    string_to_array(links, E'\\n'), own_cost_usd, cost_usd
              from call
              on conflict on constraint invocation_id do nothing
              returning id
@@ -77,6 +80,10 @@ pub async fn write(pool: &PgPool, group: &[(Candidate, Finished)]) -> sqlx::Resu
         column!(group, |(_, f)| output_bytes(f)),
         column!(group, |(_, f)| f.truncated),
         column!(group, |(_, f)| f.event.clone()),
+        column!(group, |(c, _)| c.lineage()),
+        column!(group, |(c, _)| c.links()),
+        column!(group, |(_, f)| f.own_cost_usd),
+        column!(group, |(_, f)| f.cost_usd),
     )
     .execute(&mut *transaction)
     .await?;

@@ -37,6 +37,8 @@ pub struct Record {
     pub upstream_status: Option<i32>,
     pub truncated: bool,
     pub cost_usd: f64,
+    pub lineage: Vec<String>,
+    pub links: Vec<String>,
 }
 
 /// A kept part with its salt.
@@ -62,7 +64,7 @@ pub async fn load(pool: &PgPool, id: Uuid) -> sqlx::Result<Option<Record>> {
         Record,
         "select id, caller, actor, key, type, row_revision, contract_hash, text_hash, effect, risk, runner, pool, mode, state, parent, repairs,
          replay_of, trace, started_at, warnings, finished_at, ok, material, code, message, retryable, failed_at,
-         upstream_status, truncated, cost_usd
+         upstream_status, truncated, cost_usd, lineage, links
          from invocation where id = $1",
         id
     )
@@ -84,9 +86,18 @@ pub async fn events(pool: &PgPool, id: Uuid) -> sqlx::Result<Vec<Logged>> {
         .await
 }
 
-/// Invocations that it started, that mend it, and that it mends or repeats.
-pub async fn children(pool: &PgPool, id: Uuid) -> sqlx::Result<Vec<Uuid>> {
-    sqlx::query_scalar!("select id from invocation where parent = $1 order by id limit 500", id).fetch_all(pool).await
+/// A call that another one made.
+#[derive(Clone, Debug)]
+pub struct Child {
+    pub id: Uuid,
+    pub key: String,
+}
+
+/// Calls that it made, oldest first.
+pub async fn children(pool: &PgPool, id: Uuid) -> sqlx::Result<Vec<Child>> {
+    sqlx::query_as!(Child, "select id, key from invocation where parent = $1 order by id limit 500", id)
+        .fetch_all(pool)
+        .await
 }
 
 /// Calls that mend this one.
@@ -99,6 +110,12 @@ pub async fn repaired_by(pool: &PgPool, id: Uuid) -> sqlx::Result<Vec<Uuid>> {
 pub struct Filter {
     /// The identity whose calls are listed; absent is everybody's.
     pub caller: Option<String>,
+    /// The name of its token: also calls of what was derived from it.
+    pub link: Option<String>,
+    /// Of these calls, those that another call made are listed where the row has one of these keys,
+    pub seen_keys: Vec<String>,
+    /// or a key that begins with one of these.
+    pub seen_prefixes: Vec<String>,
     /// Also calls of rows whose key begins with one of these, whoever made them.
     pub prefixes: Vec<String>,
     /// The row's key.
@@ -113,7 +130,7 @@ pub struct Filter {
     pub since: Option<OffsetDateTime>,
     /// Begun before.
     pub until: Option<OffsetDateTime>,
-    /// Started by this invocation.
+    /// Made by this invocation.
     pub parent: Option<Uuid>,
 }
 
@@ -123,9 +140,12 @@ pub async fn list(pool: &PgPool, filter: &Filter, before: Option<Uuid>, limit: i
         Record,
         "select id, caller, actor, key, type, row_revision, contract_hash, text_hash, effect, risk, runner, pool, mode, state, parent, repairs,
          replay_of, trace, started_at, warnings, finished_at, ok, material, code, message, retryable, failed_at,
-         upstream_status, truncated, cost_usd
+         upstream_status, truncated, cost_usd, lineage, links
          from invocation
-         where ($1::text is null or caller = $1 or exists (select 1 from unnest($2::text[]) p where starts_with(key, p)))
+         where ($1::text is null or exists (select 1 from unnest($2::text[]) p where starts_with(key, p))
+                or (caller = $1 or (links <> '{}' and links @> array[$12::text]))
+                   and (parent is null or key = any($13::text[])
+                        or exists (select 1 from unnest($14::text[]) p where starts_with(key, p))))
            and ($3::text is null or key = $3)
            and ($4::text is null or actor = $4)
            and ($5::text is null or state = $5)
@@ -145,7 +165,10 @@ pub async fn list(pool: &PgPool, filter: &Filter, before: Option<Uuid>, limit: i
         filter.until,
         filter.parent,
         before,
-        limit
+        limit,
+        filter.link.as_deref(),
+        &filter.seen_keys,
+        &filter.seen_prefixes
     )
     .fetch_all(pool)
     .await
@@ -168,10 +191,13 @@ pub async fn stats(pool: &PgPool, filter: &Filter) -> sqlx::Result<Vec<Figures>>
     sqlx::query_as!(
         Figures,
         r#"with call as (
-             select key, state, ok, cost_usd,
+             select key, state, ok, own_cost_usd,
                     extract(epoch from finished_at - started_at)::float8 * 1000 as ms
              from invocation
-             where ($1::text is null or caller = $1 or exists (select 1 from unnest($2::text[]) p where starts_with(key, p)))
+             where ($1::text is null or exists (select 1 from unnest($2::text[]) p where starts_with(key, p))
+                    or (caller = $1 or (links <> '{}' and links @> array[$7::text]))
+                       and (parent is null or key = any($8::text[])
+                            or exists (select 1 from unnest($9::text[]) p where starts_with(key, p))))
                and ($3::text is null or key = $3)
                and ($4::text is null or actor = $4)
                and ($5::timestamptz is null or started_at >= $5)
@@ -182,7 +208,7 @@ pub async fn stats(pool: &PgPool, filter: &Filter) -> sqlx::Result<Vec<Figures>>
                 percentile_cont(0.5) within group (order by ms) filter (where state = 'done') as p50_ms,
                 percentile_cont(0.95) within group (order by ms) filter (where state = 'done') as p95_ms,
                 percentile_cont(0.99) within group (order by ms) filter (where state = 'done') as p99_ms,
-                coalesce(sum(cost_usd), 0) as "cost_usd!"
+                coalesce(sum(own_cost_usd), 0) as "cost_usd!"
          from call group by grouping sets ((), (key))
          order by grouping(key) desc, count(*) desc, key limit 1001"#,
         filter.caller.as_deref(),
@@ -190,7 +216,10 @@ pub async fn stats(pool: &PgPool, filter: &Filter) -> sqlx::Result<Vec<Figures>>
         filter.key.as_deref(),
         filter.actor.as_deref(),
         filter.since,
-        filter.until
+        filter.until,
+        filter.link.as_deref(),
+        &filter.seen_keys,
+        &filter.seen_prefixes
     )
     .fetch_all(pool)
     .await

@@ -91,9 +91,10 @@ impl Stage {
             repairs: None,
             replay_of: None,
             deadline: Deadline::after(Duration::from_secs(20)),
+            wait: Duration::ZERO,
             place: None,
         };
-        invoke::invoke(&self.app, caller, request).await.unwrap()
+        invoke::invoke(&self.app, caller, request, invoke::Until::Ended).await.unwrap()
     }
 
     /// A team that may call rows whose keys begin with this.
