@@ -6,6 +6,8 @@ mod attacks_calls;
 mod approvals;
 mod approvals_wait;
 mod approvals_watch;
+mod agent;
+mod agent_bounds;
 mod book_history;
 mod book_hygiene;
 mod book_keys;

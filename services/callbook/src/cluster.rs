@@ -22,7 +22,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use account::Account;
+pub(crate) use account::Account;
 pub use database::ensure_database;
 use folder::Sockets;
 use keeper::Keeper;

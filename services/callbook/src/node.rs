@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +12,14 @@ use callbook_caller::{Callers, Deployment};
 use callbook_domain::clock::Clock;
 use callbook_domain::compile::Rules;
 use callbook_domain::token::PrivateKey;
+use callbook_executor::config::WireForm;
 use callbook_executor::egress::{Egress, Policy, Secrets};
 use callbook_gate::signing::{Signer, Source};
 use callbook_ranking::Shelf;
 use callbook_runtime::health::Readiness;
 use callbook_runtime::key_file::KeyFolder;
 use callbook_runtime::listen::bind;
-use callbook_runtime::settings::{Catalogue, Settings};
+use callbook_runtime::settings::{Catalogue, Exec, Price, Provider, ProviderForm, Settings};
 use callbook_store::directory::Directory;
 use callbook_store::pool;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -28,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Identity, Server, ServerTlsConfig};
 
+use crate::cluster::Account;
 use crate::rpc::{Observe, describe_metrics};
 
 /// The version that answers and the `User-Agent` name.
@@ -320,7 +323,7 @@ impl Shared {
         let refused = |why: String| anyhow::anyhow!("setting `allow_origins`: {why}");
         let policy = Policy::parse(&settings.allow_origins.join(",")).map_err(refused)?;
         Ok(callbook_executor::App::new(callbook_executor::Parts {
-            config: executor_config(settings),
+            config: executor_config(settings)?,
             directory: self.directory.clone(),
             callers: self.callers.clone(),
             index: self.index.clone(),
@@ -362,21 +365,61 @@ fn key_source(settings: &Settings) -> Result<Source> {
     Ok(Source::Given(Arc::new(key)))
 }
 
-fn executor_config(settings: &Settings) -> callbook_executor::config::Config {
+fn executor_config(settings: &Settings) -> Result<callbook_executor::config::Config> {
     let databases = settings.databases.iter().map(|(name, database)| {
         let url = database.url.clone();
         let own = callbook_executor::config::Database { url, max_rows: database.max_rows, timeout: database.timeout };
         (name.clone(), own)
     });
-    callbook_executor::config::Config {
+    Ok(callbook_executor::config::Config {
         pools: settings.pools.clone(),
         address: settings.grpc.to_string(),
         timezone: settings.timezone.clone(),
         in_flight: settings.limits.in_flight.map_or(0, std::num::NonZeroUsize::get),
         read_mode: settings.read_mode,
         databases: databases.collect(),
+        providers: settings.providers.iter().map(|(name, own)| (name.clone(), provider(own))).collect(),
+        exec: settings.exec.as_ref().map(exec_config).transpose().context("setting `exec`")?,
         retention_days: settings.retention_days.map_or(0, std::num::NonZeroU32::get),
+    })
+}
+
+fn provider(own: &Provider) -> callbook_executor::config::Provider {
+    let price = |own: &Price| callbook_executor::config::Price { input: own.input, output: own.output };
+    callbook_executor::config::Provider {
+        base_url: own.base_url.clone(),
+        form: match own.form {
+            ProviderForm::OpenaiChat => WireForm::OpenaiChat,
+            ProviderForm::AnthropicMessages => WireForm::AnthropicMessages,
+        },
+        secret: own.secret.clone(),
+        models: own.models.clone(),
+        prices: own.prices.iter().map(|(model, own)| (model.clone(), price(own))).collect(),
+        calls: own.calls,
     }
+}
+
+/// What `exec` may start. Refused here where it could not be done as it is meant.
+fn exec_config(exec: &Exec) -> Result<callbook_executor::config::Exec> {
+    if !rustix::process::geteuid().is_root() {
+        bail!("programs run as another user, and only root can start them so");
+    }
+    let account = Account::named(&exec.user);
+    let account = account.with_context(|| format!("`{}` is no user of this machine, or is root", exec.user))?;
+    if let Some(missing) = exec.programs.iter().find(|program| !program.is_file()) {
+        bail!("{} is no program", missing.display());
+    }
+    // the link leads to the running binary also after a newer one was put in its place
+    let running = PathBuf::from("/proc/self/exe");
+    let launcher = if running.exists() { running } else { std::env::current_exe()? };
+    Ok(callbook_executor::config::Exec {
+        programs: exec.programs.clone(),
+        launcher,
+        uid: account.uid,
+        gid: account.gid,
+        timeout: exec.timeout,
+        max_output_bytes: exec.max_output_bytes,
+    })
 }
 
 fn secrets(settings: &Settings) -> Result<Secrets> {

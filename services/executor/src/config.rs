@@ -1,9 +1,12 @@
 //! Every setting of the executor, with unit and default.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use callbook_domain::agent::CallForm;
 use secrecy::SecretString;
+use url::Url;
 
 /// What the executor is told.
 #[derive(Clone, Debug)]
@@ -20,6 +23,10 @@ pub struct Config {
     pub read_mode: bool,
     /// Databases that `sql_query` may read, by name.
     pub databases: BTreeMap<String, Database>,
+    /// What `exec` may start. Default nothing.
+    pub exec: Option<Exec>,
+    /// The providers of models, by name. Default none.
+    pub providers: BTreeMap<String, Provider>,
     /// After how many days payloads are erased; 0 keeps them. Default 30.
     pub retention_days: u32,
 }
@@ -35,6 +42,58 @@ pub struct Database {
     pub timeout: Duration,
 }
 
+/// What `exec` may start, and as whom.
+#[derive(Clone, Debug)]
+pub struct Exec {
+    /// Absolute paths.
+    pub programs: Vec<PathBuf>,
+    /// Callbook's own binary, which becomes the program by `launch`.
+    pub launcher: PathBuf,
+    /// The user of the programs; not root, and not Callbook's own.
+    pub uid: u32,
+    /// The group of the programs; not root's.
+    pub gid: u32,
+    /// Longest run.
+    pub timeout: Duration,
+    /// Most bytes of output.
+    pub max_output_bytes: usize,
+}
+
+/// A provider of models.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Provider {
+    /// Where its API starts.
+    pub base_url: Url,
+    /// What it speaks.
+    pub form: WireForm,
+    /// The name of its secret; absent: none is sent.
+    pub secret: Option<String>,
+    /// Model ids that lead to it; a `*` at the end stands for anything.
+    pub models: Vec<String>,
+    /// Prices by model id or pattern.
+    pub prices: BTreeMap<String, Price>,
+    /// How its models call functions, where a row says nothing else.
+    pub calls: CallForm,
+}
+
+/// How a provider is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WireForm {
+    /// `POST /chat/completions`
+    OpenaiChat,
+    /// `POST /messages`
+    AnthropicMessages,
+}
+
+/// What a model costs, in US dollars per million tokens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Price {
+    /// Tokens that go in.
+    pub input: f64,
+    /// Tokens that come out.
+    pub output: f64,
+}
+
 impl Default for Config {
     fn default() -> Self {
         Config {
@@ -44,6 +103,8 @@ impl Default for Config {
             in_flight: 1_024,
             read_mode: false,
             databases: BTreeMap::new(),
+            exec: None,
+            providers: BTreeMap::new(),
             retention_days: 30,
         }
     }

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::agent::{AgentBounds, CallForm, ModelTarget};
 use crate::arguments::{Signature, SlotUse, argument_names};
 use crate::auth::Auth;
 use crate::docstring::Docstring;
@@ -74,8 +75,12 @@ pub struct FnPlan {
 /// A call of a model.
 #[derive(Clone, Debug)]
 pub struct AgentPlan {
-    /// What `target` says.
+    /// The model's id.
     pub model: String,
+    /// What one run may take.
+    pub bounds: AgentBounds,
+    /// How the model calls functions, where the row says so.
+    pub calls: Option<CallForm>,
     /// The system text without its included blocks.
     pub prompt: String,
 }
@@ -195,10 +200,8 @@ fn plan(
             Ok(Plan::Flow(flow))
         }
         RowType::Agent => {
-            if definition.target.trim().is_empty() {
-                return Err(BadTemplate::new("target", "an agent row names its model here"));
-            }
-            Ok(Plan::Agent(AgentPlan { model: definition.target.clone(), prompt: template.to_owned() }))
+            let ModelTarget { model, bounds, calls } = ModelTarget::parse(&definition.target)?;
+            Ok(Plan::Agent(AgentPlan { model, bounds, calls, prompt: template.to_owned() }))
         }
     }
 }

@@ -12,6 +12,7 @@ pub mod auth;
 pub mod secret;
 pub mod flow;
 pub mod function;
+pub mod agent;
 pub mod compile;
 pub mod hygiene;
 pub mod lookalike;
@@ -27,6 +28,7 @@ pub mod caller;
 pub mod token;
 pub mod invocation;
 pub mod outcome;
+pub mod content;
 pub mod event;
 
 pub mod clock;

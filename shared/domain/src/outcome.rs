@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::content;
+
 /// Bytes with their media type. JSON keeps the text that the upstream or function gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
@@ -170,6 +172,7 @@ impl Outcome {
 
 fn body_text(output: &Output) -> String {
     match output.as_text() {
+        Some(text) if output.media_type == content::MEDIA_TYPE => content::plain(text).unwrap_or_else(|| text.to_owned()),
         Some(text) => text.to_owned(),
         None => data_encoding::BASE64.encode(&output.bytes),
     }

@@ -7,13 +7,18 @@ use anyhow::{Context, Result, bail};
 
 /// A user of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Account {
-    pub(super) name: String,
-    pub(super) uid: u32,
-    pub(super) gid: u32,
+pub(crate) struct Account {
+    pub(crate) name: String,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
 }
 
 impl Account {
+    /// The user of this name, unless it is root.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        named(&std::fs::read_to_string("/etc/passwd").unwrap_or_default(), name)
+    }
+
     /// Nobody else unless we are root. Root takes whoever owns the cluster already, else `postgres`, else `nobody`.
     pub(super) fn choose(cluster: &Path) -> Result<Option<Self>> {
         if !rustix::process::geteuid().is_root() {

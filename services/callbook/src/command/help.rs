@@ -74,6 +74,7 @@ mod tests {
         let listed: Vec<&str> = plain.lines().filter(|line| line.starts_with("  ")).collect();
         let expected: Vec<String> = cli
             .get_subcommands()
+            .filter(|command| !command.is_hide_set())
             .map(|command| format!("  {:<9}  {}", command.get_name(), command.get_about().unwrap_or_default()))
             .collect();
         assert_eq!(listed, expected);

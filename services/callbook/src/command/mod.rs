@@ -4,6 +4,7 @@ mod client;
 mod dev_db;
 mod flags;
 mod help;
+mod launch;
 mod serve;
 mod up;
 
@@ -72,6 +73,9 @@ enum Command {
     Serve(serve::Serve),
     /// Run a command with DATABASE_URL set to a Postgres that is thrown away afterwards
     DevDb(dev_db::DevDb),
+    /// Become a program that the function `exec` starts
+    #[command(hide = true)]
+    Launch(launch::Launch),
 }
 
 /// A command that asks a gateway.
@@ -92,6 +96,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Up(up) => up.run(),
         Command::Serve(serve) => serve.run(),
         Command::DevDb(dev_db) => dev_db.run(),
+        Command::Launch(launch) => launch.run(),
         Command::Ask(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::Contract(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::Invoke(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use callbook_domain::auth::{Applied, Auth};
-use callbook_domain::compile::Compiled;
 use callbook_domain::outcome::{Failure, Outcome};
 use callbook_domain::row::Effect;
 use callbook_domain::secret::Verdict;
@@ -28,21 +27,42 @@ pub async fn run(app: &App, call: &Call, request: &HttpRequest, limit: Duration)
         "upstream", otel.name = %method, otel.kind = "client", http.request.method = %method, server.address = %host,
     );
     let exchange = async {
-        match prepare(app, call, request) {
+        match built(app, call, request) {
             Err(failure) => Ran::local(Outcome::Failed(failure)),
-            Ok((outbound, used)) => send(app, call, outbound, used, limit).await,
+            Ok((outbound, used)) => {
+                let is_safe = call.entry.row.effect == Effect::Read;
+                send(app, call, outbound, used, limits(call, limit), is_safe).await
+            }
         }
     };
     exchange.instrument(span).await
 }
 
+/// A request without its credential.
+pub(super) struct Wanted {
+    pub(super) method: Method,
+    pub(super) url: Url,
+    pub(super) media_type: Option<String>,
+    pub(super) headers: Vec<(HeaderName, HeaderValue)>,
+    pub(super) body: Option<Vec<u8>>,
+}
+
 /// A credential with the values that it has in this call.
-struct Used {
+#[derive(Clone)]
+pub(super) struct Used {
     credential: Credential,
     values: Vec<(String, SecretString)>,
 }
 
-async fn send(app: &App, call: &Call, outbound: Outbound, used: Option<Used>, limit: Duration) -> Ran {
+/// Sends a request through the breaker of its credential. `is_safe` says that a repetition changes nothing.
+pub(super) async fn send(
+    app: &App,
+    call: &Call,
+    outbound: Outbound,
+    used: Option<Used>,
+    limits: Limits,
+    is_safe: bool,
+) -> Ran {
     let (credential, values) = used.map(|used| (used.credential, used.values)).unzip();
     let (pool, now) = (app.directory.pool(), app.clock.now());
     let gate = match &credential {
@@ -52,8 +72,7 @@ async fn send(app: &App, call: &Call, outbound: Outbound, used: Option<Used>, li
     if let Gate::Open { .. } = gate {
         return Ran::local(Outcome::Failed(open_breaker(call.entry.key().as_str())));
     }
-    let is_safe = call.entry.row.effect == Effect::Read;
-    let ran = exchange::exchange(&app.egress, outbound, limits(call, limit), is_safe).await;
+    let ran = exchange::exchange(&app.egress, outbound, limits, is_safe).await;
     if let Some(credential) = &credential {
         let status = ran.outcome.upstream_status();
         if let Err(error) = breaker::leave(pool, credential, gate, status, app.clock.now()).await {
@@ -84,16 +103,34 @@ pub fn limits(call: &Call, limit: Duration) -> Limits {
     }
 }
 
-/// Builds the request with its credential. A secret without a value or a binding ends here, before anything is sent.
-fn prepare(app: &App, call: &Call, request: &HttpRequest) -> Result<(Outbound, Option<Used>), Failure> {
+/// The row's request with the row's credential.
+fn built(app: &App, call: &Call, request: &HttpRequest) -> Result<(Outbound, Option<Used>), Failure> {
     let compiled = call.entry.compiled.as_ref().map_err(|fault| Failure::new("internal", fault.message()))?;
-    let (applied, used) = credential(app, call, compiled, &request.url)?;
-    let mut url = request.url.clone();
+    let method = Method::from_bytes(request.method.as_str().as_bytes())
+        .map_err(|_| Failure::new("http:fetch", "the method is not one"))?;
+    let wanted = Wanted {
+        method,
+        url: request.url.clone(),
+        media_type: request.media_type.clone(),
+        headers: Vec::new(),
+        body: request.body.clone(),
+    };
+    prepare(app, call, &compiled.auth, wanted)
+}
+
+/// Puts the credential into a request. A secret without a value or a binding ends here, before anything is sent.
+pub(super) fn prepare(
+    app: &App,
+    call: &Call,
+    auth: &Auth,
+    wanted: Wanted,
+) -> Result<(Outbound, Option<Used>), Failure> {
+    let Wanted { method, mut url, media_type, mut headers, body } = wanted;
+    let (applied, used) = credential(app, call, auth, &url)?;
     for (name, value) in &applied.query {
         url.query_pairs_mut().append_pair(name, value);
     }
-    let mut headers = Vec::new();
-    if let Some(media_type) = &request.media_type {
+    if let Some(media_type) = &media_type {
         headers.push(header("content-type", media_type)?);
     }
     for (name, value) in &applied.headers {
@@ -102,9 +139,7 @@ fn prepare(app: &App, call: &Call, request: &HttpRequest) -> Result<(Outbound, O
         headers.retain(|(other, _)| *other != name);
         headers.push((name, value));
     }
-    let method = Method::from_bytes(request.method.as_str().as_bytes())
-        .map_err(|_| Failure::new("http:fetch", "the method is not one"))?;
-    let body = request.body.clone().map(Into::into);
+    let body = body.map(Into::into);
     let secret = used.as_ref().map(|used| used.credential.secret.clone());
     Ok((Outbound { method, url, headers, body, secret, redirects: Redirects::None }, used))
 }
@@ -118,10 +153,10 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Failure>
     }
 }
 
-fn credential(app: &App, call: &Call, compiled: &Compiled, url: &Url) -> Result<(Applied, Option<Used>), Failure> {
-    let names = compiled.auth.secret_names();
+fn credential(app: &App, call: &Call, auth: &Auth, url: &Url) -> Result<(Applied, Option<Used>), Failure> {
+    let names = auth.secret_names();
     if names.is_empty() {
-        return Ok((apply(&compiled.auth, &[])?, None));
+        return Ok((apply(auth, &[])?, None));
     }
     let origin = url.origin().ascii_serialization();
     let mut values: Vec<(String, SecretString)> = Vec::new();
@@ -139,7 +174,7 @@ fn credential(app: &App, call: &Call, compiled: &Compiled, url: &Url) -> Result<
         secret: values.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join("+"),
         fingerprint: values.iter().map(|(_, value)| fingerprint(value)).collect::<Vec<_>>().join("+"),
     };
-    Ok((apply(&compiled.auth, &values)?, Some(Used { credential, values })))
+    Ok((apply(auth, &values)?, Some(Used { credential, values })))
 }
 
 fn apply(auth: &Auth, values: &[(String, SecretString)]) -> Result<Applied, Failure> {
@@ -155,5 +190,5 @@ fn apply(auth: &Auth, values: &[(String, SecretString)]) -> Result<Applied, Fail
 /// call will end before it sends anything.
 pub fn credential_of(app: &App, call: &Call, url: &Url) -> Option<Credential> {
     let compiled = call.entry.compiled.as_ref().ok()?;
-    Some(credential(app, call, compiled, url).ok()?.1?.credential)
+    Some(credential(app, call, &compiled.auth, url).ok()?.1?.credential)
 }

@@ -6,6 +6,8 @@ mod flow;
 pub mod function;
 pub mod http;
 
+pub use agent::{Frame, Turn};
+
 use crate::call::{Ran, Work};
 use crate::child::Running;
 
@@ -17,5 +19,6 @@ pub async fn run(running: Running<'_>) -> Ran {
         Work::Fn(arguments) => function::run(app, call, arguments, limit).await,
         Work::Flow => flow::run(running).await,
         Work::Agent => agent::run(running).await,
+        Work::Turn(turn) => agent::run_turn(running, turn).await,
     }
 }

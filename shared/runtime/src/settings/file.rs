@@ -75,6 +75,7 @@ pub(super) struct ProviderTable {
     pub(super) models: Vec<String>,
     #[serde(default)]
     pub(super) prices: BTreeMap<String, PriceTable>,
+    pub(super) calls: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use callbook_domain::agent::CallForm;
 use callbook_domain::caller::Grant;
 use callbook_domain::secret::Bindings;
 use secrecy::SecretString;
@@ -23,8 +24,10 @@ pub struct Provider {
     pub secret: Option<String>,
     /// Model ids that go here; a `*` at the end stands for anything.
     pub models: Vec<String>,
-    /// Prices by model id; a model without a price costs nothing in receipts.
+    /// Prices by model id, or by pattern; a model without a price costs nothing in receipts.
     pub prices: BTreeMap<String, Price>,
+    /// How its models call functions, where a row says nothing else. Default native.
+    pub calls: CallForm,
 }
 
 /// The wire form of a provider.
@@ -110,6 +113,8 @@ fn provider(name: &str, table: ProviderTable, secrets: &Bindings) -> Result<Prov
             return Err(SettingsError::refused(format!("{name}.secret"), problem));
         }
     }
+    let calls = CallForm::parse(table.calls.as_deref().unwrap_or("native"))
+        .ok_or_else(|| SettingsError::refused(format!("{name}.calls"), "is neither native nor tags"))?;
     let prices = table.prices.into_iter().map(|(model, price)| Ok((model, self::price(name, price)?)));
     Ok(Provider {
         base_url,
@@ -117,6 +122,7 @@ fn provider(name: &str, table: ProviderTable, secrets: &Bindings) -> Result<Prov
         secret: table.secret,
         models: table.models,
         prices: prices.collect::<Result<_, _>>()?,
+        calls,
     })
 }
 

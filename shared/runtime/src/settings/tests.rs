@@ -79,6 +79,7 @@ fn a_wrong_setting_is_one_sentence_that_names_it() {
         ("[secrets.CALLBOOK_OWNER_KEY]\norigins = [\"https://a\"]", "`secrets.CALLBOOK_OWNER_KEY`"),
         ("[providers.p]\nbase_url = \"https://a\"\nform = \"x\"", "`providers.p.form`"),
         ("[providers.p]\nbase_url = \"https://a\"\nform = \"openai-chat\"\nsecret = \"K\"", "`providers.p.secret`"),
+        ("[providers.p]\nbase_url = \"https://a\"\nform = \"openai-chat\"\ncalls = \"x\"", "`providers.p.calls`"),
         ("[exec]\nprograms = [\"ls\"]\nuser = \"nobody\"", "`exec.programs`"),
         ("[issuers.i]\nissuer = \"x\"\njwks_url = \"http://a\"", "`issuers.i.jwks_url`"),
     ] {

@@ -1,11 +1,23 @@
-//! Rows of type `agent`.
+//! Rows of type `agent`: a model that works with the book, in a loop with bounds.
+//!
+//! `run` is the loop. A `turn` is what happens in it that is no call of a row, with a receipt of its own; `model` is one
+//! answer of the provider that `provider` chose, in the form that `wire` speaks. `tool` reads what the model's own turn
+//! wants and says what came of it, `prompt` makes what it is given into words and data, `book` is what it sees, and
+//! `frame` counts what it takes together with the agents around it.
 
-use callbook_domain::outcome::{Failure, Outcome};
+#![allow(clippy::result_large_err, reason = "a failure is what a run gives and is moved a few times at most")]
 
-use crate::call::Ran;
-use crate::child::Running;
+mod book;
+mod chat;
+mod frame;
+mod model;
+mod prompt;
+mod provider;
+mod run;
+mod tool;
+mod turn;
+mod wire;
 
-/// Runs the row.
-pub async fn run(_running: Running<'_>) -> Ran {
-    Ran::local(Outcome::Failed(Failure::new("agent:not_available", "this build does not run such rows")))
-}
+pub use frame::Frame;
+pub use run::run;
+pub use turn::{Turn, run as run_turn};

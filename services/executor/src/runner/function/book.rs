@@ -1,6 +1,7 @@
 //! Functions of the book and its receipts, with the caller's rights and the caller's sight.
 
 use callbook_domain::arguments::Argument;
+use callbook_domain::caller::Caller;
 use callbook_domain::compile::Compiled;
 use callbook_domain::contract::{self, Rendered, clean};
 use callbook_domain::fault::{Fault, Reason};
@@ -15,6 +16,7 @@ use callbook_store::write::{self, Options, Writer, Written};
 use serde_json::{Map, Value, json};
 
 use super::{Given, World, failed, refused, text_of};
+use crate::App;
 use crate::receipt;
 
 /// The most matches of one question.
@@ -28,14 +30,23 @@ pub(super) async fn ask(world: &World<'_>, arguments: &[Argument]) -> Given {
         question.limit = limit.ok_or_else(|| refused(format!("a question has 1 to {MAX_MATCHES} matches")))?;
     }
     let caller = &world.call.caller;
-    let snapshot = world.app.directory.snapshot();
-    let ranked = world.app.index.ask(&question, &|key| caller.sees(key));
-    let matches: Vec<Value> = ranked.hits.iter().filter_map(|hit| matched(&snapshot, hit)).collect();
+    Ok(matches(world.app, &world.app.directory.snapshot(), &question, &|key| caller.sees(key)))
+}
+
+/// The rows that fit, among those that `visible` lets through.
+pub(in crate::runner) fn matches(
+    app: &App,
+    snapshot: &Snapshot,
+    question: &Question<'_>,
+    visible: &dyn Fn(&Key) -> bool,
+) -> Output {
+    let ranked = app.index.ask(question, visible);
+    let matches: Vec<Value> = ranked.hits.iter().filter_map(|hit| matched(snapshot, hit)).collect();
     let mut answer = json!({"question": question.text, "count": ranked.total, "matches": matches});
     if ranked.total == 0 {
         answer["hint"] = json!("no row fits: say it in other words, or read the map of the book");
     }
-    Ok(Output::json(answer.to_string()))
+    Output::json(answer.to_string())
 }
 
 /// A hit as the gateway shows it. What third parties wrote stands apart.
@@ -69,7 +80,7 @@ pub(super) async fn contract(world: &World<'_>, arguments: &[Argument]) -> Given
         seen(world, &snapshot, text_of(arguments, 0).trim()).map_err(|f| failed(&f, Effect::Read))?;
     let rendered = Rendered { row: &entry.row, compiled, caller: &world.call.caller };
     match text_of(arguments, 1).trim() {
-        "" | "json" => Ok(Output::json(contract::compact(&rendered).to_string())),
+        "" | "json" => Ok(compact(entry, compiled, &world.call.caller)),
         "markdown" => Ok(Output::text(contract::markdown(&rendered))),
         "typescript" => match contract::typescript(&entry.row.definition, compiled) {
             Ok(text) => Ok(Output::text(text)),
@@ -77,6 +88,11 @@ pub(super) async fn contract(world: &World<'_>, arguments: &[Argument]) -> Given
         },
         _ => Err(refused("the form of a contract is `json`, `markdown` or `typescript`")),
     }
+}
+
+/// The compact contract of a row, as this caller may use it.
+pub(in crate::runner) fn compact(entry: &Entry, compiled: &Compiled, caller: &Caller) -> Output {
+    Output::json(contract::compact(&Rendered { row: &entry.row, compiled, caller }).to_string())
 }
 
 /// The row of this key, enabled, if the caller may see it.

@@ -5,14 +5,16 @@
 
 #![allow(clippy::result_large_err, reason = "a failure is what a run gives and is moved a few times at most")]
 
-mod book;
+pub(super) mod book;
+mod content;
+mod exec;
 mod fetch;
 mod json;
 mod kv;
 mod path;
 mod pure;
 mod sql;
-mod tags;
+pub(super) mod tags;
 mod text;
 
 pub(crate) use sql::Databases;
@@ -77,8 +79,10 @@ const BODIES: &[(&str, Body)] = &[
     ("ask", Body::Asks(|world, arguments| book::ask(world, arguments).boxed())),
     ("base64_decode", Body::Quick(text::base64_decode)),
     ("base64_encode", Body::Quick(text::base64_encode)),
+    ("content", Body::Long(content::content)),
     ("contract", Body::Asks(|world, arguments| book::contract(world, arguments).boxed())),
     ("echo", Body::Quick(pure::echo)),
+    ("exec", Body::Asks(|world, arguments| exec::exec(world, arguments).boxed())),
     ("http_fetch", Body::Calls(|world, arguments| fetch::fetch(world, arguments).boxed())),
     ("json_get", Body::Long(json::get)),
     ("json_merge", Body::Long(json::merge)),

@@ -11,7 +11,7 @@ use super::{Given, text_of};
 
 /// Tags that hold a model's own words. One of them that is left open takes all that follows, so that words cut short do
 /// not become calls.
-const WORDS: [&str; 3] = ["REPLY", "REASONING", "AUDIO"];
+pub(in crate::runner) const WORDS: [&str; 3] = ["REPLY", "REASONING", "AUDIO"];
 
 /// Every closed tag in order, as `[{"key":…,"body":…}]`. What stands inside of a tag is its body and no tag.
 pub(super) fn parse_tags(arguments: &[Argument]) -> Given {
@@ -30,7 +30,8 @@ pub(super) fn last_reply_of(arguments: &[Argument]) -> Given {
     }
 }
 
-fn tags(text: &str) -> Vec<(&str, &str)> {
+/// Every closed tag in order, with its body. What stands inside of a tag is its body and no tag.
+pub(in crate::runner) fn tags(text: &str) -> Vec<(&str, &str)> {
     let ends = ends(text);
     let (mut tags, mut at) = (Vec::new(), 0);
     while let Some(found) = text[at..].find('[') {
