@@ -132,8 +132,9 @@ mod tests {
     #[test]
     fn a_call_has_one_proof() {
         assert_eq!(proof(&headers(&[])).unwrap(), None);
-        assert_eq!(proof(&headers(&[("cap-proof", "p")])).unwrap(), Some("p"));
-        let two = proof(&headers(&[("cap-proof", "p"), ("cap-proof", "p")]));
-        assert_eq!(two.unwrap_err().reason(), Reason::PopInvalid);
+        let one = headers(&[("cap-proof", "p")]);
+        assert_eq!(proof(&one).unwrap(), Some("p"));
+        let two = headers(&[("cap-proof", "p"), ("cap-proof", "p")]);
+        assert_eq!(proof(&two).unwrap_err().reason(), Reason::PopInvalid);
     }
 }
