@@ -1,28 +1,20 @@
 //! A question is answered.
 
-use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use callbook_domain::key::Key;
 
+use crate::apart;
 use crate::index::Index;
 use crate::mention::{Mention, Spelling};
 use crate::question::{Hit, Question, Ranked};
 use crate::reading::Reading;
 use crate::row::Row;
-use crate::score::{self, DECIDING, Overlap, SHORTLIST};
+use crate::score::{self, DECIDING, Scale};
+use crate::shortlist::{Candidate, by_rank};
 
 /// How many matched words a hit names.
 const WHY: usize = 8;
-
-/// A row on its way into the answer.
-#[derive(Clone, Copy)]
-struct Candidate<'i> {
-    slot: u32,
-    row: &'i Row,
-    overlap: Overlap,
-    order: f64,
-}
 
 /// The answer as far as it has come.
 #[derive(Default)]
@@ -49,14 +41,15 @@ impl Index {
     pub fn ask(&self, question: &Question<'_>, visible: &dyn Fn(&Key) -> bool) -> Ranked {
         let reading = Reading::of(question.text, self);
         let may_answer = |row: &Row| row.passes(&question.filters) && visible(&row.key);
-        let mut fitting = self.shortlist(&reading, &may_answer);
-        let best = fitting.iter().map(|c| c.overlap.weight).fold(0.0, f32::max);
-        fitting.iter_mut().for_each(|c| c.order = c.overlap.order(best));
-        fitting.sort_unstable_by(|a, b| b.order.total_cmp(&a.order).then_with(|| by_rank(a.row, b.row)));
-        let (written, spoken) = self.named(question.text, &reading, best, &may_answer);
+        let mut fitting = self.candidates(&reading, &may_answer);
+        let scale = Scale::of(fitting.iter().map(|c| c.overlap), reading.asked.len(), reading.rarest);
+        fitting.retain(|c| c.overlap.fits(&scale));
+        fitting.iter_mut().for_each(|c| c.order = c.overlap.order(&scale));
+        fitting.sort_unstable_by(Candidate::compare);
+        let (written, spoken) = self.named(question.text, &reading, scale.best_weight(), &may_answer);
         let (recommended, demoted) = self.standing(&reading, &may_answer);
 
-        let certainty = fitting.iter().take(DECIDING).map(|c| c.overlap.certainty(reading.rarest)).fold(0.0, f64::max);
+        let certainty = fitting.iter().take(DECIDING).map(|c| c.overlap.certainty(&scale)).fold(0.0, f64::max);
         if question.abstain && certainty < 0.5 {
             fitting.clear();
         }
@@ -66,42 +59,13 @@ impl Index {
         let (last, spoken) = spoken.into_iter().partition(|(slot, _)| demoted.contains(slot));
         answer.put(spoken, "exact key");
         answer.fit(&fitting, certainty, last, &demoted);
-        let page = answer.placed.iter().skip(question.offset).take(question.limit);
-        Ranked { total: answer.placed.len(), hits: page.map(|placed| hit(placed, &reading)).collect() }
-    }
-
-    /// The rows whose words weigh most.
-    fn shortlist<'i>(&'i self, reading: &Reading, may_answer: &dyn Fn(&Row) -> bool) -> Vec<Candidate<'i>> {
-        let mut sums = vec![0.0_f32; self.slots()];
-        for (term, asked) in reading.asked.iter().filter_map(|asked| Some((asked.term?, asked))) {
-            for posting in self.vocabulary.postings(term) {
-                sums[posting.slot() as usize] += asked.telling * f32::from(posting.weight());
-            }
-        }
-        let heavier = |a: &(f32, u32, &Row), b: &(f32, u32, &Row)| b.0.total_cmp(&a.0).then_with(|| by_rank(a.2, b.2));
-        let mut kept = Vec::with_capacity(2 * SHORTLIST);
-        let mut bar = 0.0;
-        for ((slot, sum), norm) in (0..).zip(sums).zip(self.norms()) {
-            if sum <= 0.0 || sum / norm < bar {
-                continue;
-            }
-            let Some(row) = self.row(slot).filter(|row| may_answer(row)) else { continue };
-            kept.push((sum / norm, slot, row));
-            if kept.len() == 2 * SHORTLIST {
-                kept.select_nth_unstable_by(SHORTLIST - 1, heavier);
-                kept.truncate(SHORTLIST);
-                bar = kept[SHORTLIST - 1].0;
-            }
-        }
-        kept.sort_unstable_by(heavier);
-        kept.truncate(SHORTLIST);
-        let weighed = |(_, slot, row): (f32, u32, &'i Row)| Candidate {
-            slot,
-            row,
-            overlap: reading.overlap(row, self),
-            order: 0.0,
-        };
-        kept.into_iter().map(weighed).collect()
+        let total = answer.placed.len();
+        let from = question.offset.min(total);
+        let page = from..from.saturating_add(question.limit).min(total);
+        let rows: Vec<&Row> = answer.placed.iter().map(|placed| placed.row).collect();
+        let apart = apart::differences(&rows, page.clone(), &self.vocabulary);
+        let hits = answer.placed[page].iter().zip(apart).map(|(placed, apart)| hit(placed, &reading, apart));
+        Ranked { total, hits: hits.collect() }
     }
 
     /// The rows whose key the question writes out, and those whose key it says in words, which must also fit.
@@ -150,10 +114,6 @@ impl Index {
     }
 }
 
-fn by_rank(a: &Row, b: &Row) -> Ordering {
-    a.planner_rank.cmp(&b.planner_rank).then_with(|| a.key.cmp(&b.key))
-}
-
 impl<'i> Answer<'i> {
     /// Puts these rows next, each row once.
     fn put(&mut self, rows: Vec<Found<'i>>, why: &'static str) {
@@ -182,7 +142,7 @@ impl<'i> Answer<'i> {
     }
 }
 
-fn hit(placed: &Placed<'_>, reading: &Reading) -> Hit {
+fn hit(placed: &Placed<'_>, reading: &Reading, apart: Option<String>) -> Hit {
     let words = placed.row.words.iter().filter_map(|held| Some((reading.asks_for(*held)?, held.strongest())));
     let mut words: Vec<_> = words.collect();
     words.sort_by(|(a, _), (b, _)| b.telling.total_cmp(&a.telling));
@@ -193,5 +153,9 @@ fn hit(placed: &Placed<'_>, reading: &Reading) -> Hit {
         }
         why.push(format!("{}: {}", field.name(), asked.taken_for.as_deref().unwrap_or(&asked.word)));
     }
+    if score::is_near(placed.row.nearness(reading.meaning.as_ref())) {
+        why.push("meaning".to_owned());
+    }
+    why.extend(apart);
     Hit { key: placed.row.key.clone(), score: placed.score, why }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use callbook_domain::key::Key;
 
+use crate::encoder::Sketch;
 use crate::entry::{Entry, Recommendation};
 use crate::mention::Mentions;
 use crate::recommend::Standing;
@@ -23,6 +24,8 @@ pub struct Index {
     pub(crate) mentions: Mentions,
     pub(crate) recommended: Arc<[Standing]>,
     rows: Pages<Option<SharedRow>>,
+    /// The meanings of each row, in short, by slot; one that has only one has it twice.
+    sketches: Pages<[Sketch; 2]>,
     /// The norm of each row by slot.
     norms: Arc<Vec<f32>>,
     by_key: Lookup,
@@ -44,6 +47,7 @@ impl Index {
             mentions: Mentions::new(),
             recommended: Arc::default(),
             rows: Pages::new(),
+            sketches: Pages::new(),
             norms: Arc::default(),
             by_key: Lookup::new(),
             free: Vec::new(),
@@ -67,6 +71,7 @@ impl Index {
         self.by_key.insert(row.key.as_str().as_bytes(), slot);
         self.mentions.insert(&row.key, slot);
         Arc::make_mut(&mut self.norms)[slot as usize] = row.norm;
+        *self.sketches.at_mut(slot) = row.sketches();
         *self.rows.at_mut(slot) = Some(Arc::new(row));
         self.live += 1;
     }
@@ -112,6 +117,10 @@ impl Index {
         &self.norms
     }
 
+    pub(crate) fn sketches(&self) -> impl Iterator<Item = &[[Sketch; 2]]> {
+        self.sketches.pages()
+    }
+
     pub(crate) fn row(&self, slot: u32) -> Option<&Row> {
         self.rows.at(slot).as_deref()
     }
@@ -128,6 +137,7 @@ impl Index {
             return None;
         }
         Arc::make_mut(&mut self.norms).push(0.0);
+        self.sketches.push(Default::default());
         Some(self.rows.push(None))
     }
 }

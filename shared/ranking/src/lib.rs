@@ -1,7 +1,8 @@
 //! The index over a snapshot of the book, and its scoring. Pure: no I/O, no async, no SQL.
 //!
 //! A row becomes words (`words`), its words become postings (`row`, `vocabulary`), a question becomes words too
-//! (`reading`), and `ask` brings both together: keys that the question writes out, then what the operator recommends,
+//! (`reading`), both get a direction of meaning (`encoder`), and `ask` brings them together over the rows that are likely
+//! (`shortlist`): keys that the question writes out, then what the operator recommends,
 //! then keys that it says in words, then what fits by its words, then what the operator demotes. `score` holds every
 //! number and says where it is from.
 //!
@@ -22,12 +23,15 @@ pub use index::Index;
 mod shelf;
 pub use shelf::Shelf;
 
+mod apart;
 mod ask;
 mod mention;
 mod reading;
 mod recommend;
 mod score;
+mod shortlist;
 
+mod encoder;
 mod row;
 mod sharing;
 mod vocabulary;

@@ -57,7 +57,9 @@ pub struct Hit {
     /// How well it fits, 0 to 1, comparable between questions: 1 is named or recommended, 0.5 is the least with which
     /// the first hit of an abstaining answer stands.
     pub score: f64,
-    /// Why, in short stable texts: `exact key`, `recommended`, `demoted`, `typo: tmie→time`, or the matched word after
-    /// the strongest field that holds it, as in `key: time`.
+    /// Why, in short stable texts: `exact key`, `recommended`, `demoted`, `typo: tmie→time`, the matched word after the
+    /// strongest field that holds it, as in `key: time`, `meaning` where what is asked and what the row does are near
+    /// whatever the words, and last, beside a row that reads much the same, what only this one has or lacks:
+    /// `unlike ISSUE_CREATE: list, open`, `unlike ISSUE_LIST: not closed`.
     pub why: Vec<String>,
 }

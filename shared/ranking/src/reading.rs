@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::encoder::Meaning;
 use crate::index::Index;
 use crate::mention::Token;
 use crate::row::{Field, Held, Row};
@@ -19,6 +20,8 @@ pub(crate) struct Reading {
     pub(crate) tokens: Vec<Token>,
     /// Its different words in order, function words left out.
     pub(crate) asked: Vec<Asked>,
+    /// What it means as a whole, if any of its words says something.
+    pub(crate) meaning: Option<Meaning>,
     /// Place in `asked` by term, sorted.
     places: Vec<(u32, usize)>,
     /// A bit for the low end of every term in `places`: nearly every word of a row is told apart by it alone.
@@ -50,6 +53,7 @@ impl Reading {
         let mut reading = Reading {
             tokens: Vec::new(),
             asked: Vec::new(),
+            meaning: None,
             places: Vec::new(),
             sieve: 0,
             total: 0.0,
@@ -69,6 +73,7 @@ impl Reading {
             });
         }
         reading.weigh(index);
+        reading.meaning = reading.means();
         reading
     }
 
@@ -125,6 +130,17 @@ impl Reading {
         self.sieve = self.places.iter().fold(0, |bits, (term, _)| bits | 1 << (term % 64));
     }
 
+    /// What the words mean together, typing errors mended; grammar tells less than the rest.
+    fn means(&self) -> Option<Meaning> {
+        let mended =
+            |word: &str| self.asked.iter().find(|asked| asked.word == word).and_then(|a| a.taken_for.as_deref());
+        let words = self.tokens.iter().take(2 * MAX_WORDS).map(|token| {
+            let weight = if is_function_word(&token.word) { score::GRAMMAR } else { 1.0 };
+            (mended(&token.word).unwrap_or(&token.word), weight)
+        });
+        Meaning::of(words, false)
+    }
+
     /// The question's word that is this word of a row.
     pub(crate) fn asks_for(&self, held: Held) -> Option<&Asked> {
         if self.sieve & 1 << (held.term % 64) == 0 {
@@ -157,6 +173,7 @@ impl Reading {
             key_share: key.value(),
             category_share: category.value(),
             words,
+            nearness: row.nearness(self.meaning.as_ref()),
         }
     }
 

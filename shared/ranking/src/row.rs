@@ -6,6 +6,7 @@ use std::sync::Arc;
 use callbook_domain::key::Key;
 use callbook_domain::row::{Effect, Risk, RowType};
 
+use crate::encoder::{Meaning, Sketch};
 use crate::entry::Entry;
 use crate::question::Filters;
 use crate::score::{self, Bounds, Counts};
@@ -71,6 +72,8 @@ pub(crate) struct Row {
     pub(crate) norm: f32,
     /// The surfaces that the row holds in the vocabulary.
     pub(crate) surfaces: Box<[u32]>,
+    /// What its WHAT means, and its WHEN_TO_USE: a question may be near to either.
+    pub(crate) meanings: Box<[Meaning]>,
 }
 
 /// A word of a row.
@@ -120,7 +123,20 @@ impl Row {
             norm: score::norm(words.iter().map(|word| word.weight)),
             words,
             surfaces,
+            meanings: meanings_of(entry),
         }
+    }
+
+    /// Its meanings in short; one that has only one has it twice, one that has none is far from everything.
+    pub(crate) fn sketches(&self) -> [Sketch; 2] {
+        let sketch = |meaning: Option<&Meaning>| meaning.map(Meaning::sketch).unwrap_or_default();
+        [sketch(self.meanings.first()), sketch(self.meanings.last())]
+    }
+
+    /// The cosine of the question and the nearer meaning of the row; 0 where either has none.
+    pub(crate) fn nearness(&self, question: Option<&Meaning>) -> f32 {
+        let Some(question) = question else { return 0.0 };
+        self.meanings.iter().map(|meaning| meaning.cosine(question)).fold(0.0, f32::max)
     }
 
     /// Whether the row passes the filters.
@@ -132,6 +148,18 @@ impl Row {
             && risk.is_none_or(|r| self.risk == r)
             && namespace.as_deref().is_none_or(|n| self.key.is_under(n))
     }
+}
+
+/// What the row's WHAT means, its key said in words with it, and what its WHEN_TO_USE means.
+fn meanings_of(entry: &Entry) -> Box<[Meaning]> {
+    let mut key = String::with_capacity(2 * entry.key.as_str().len());
+    split(entry.key.as_str(), |word, _| {
+        key.push_str(word);
+        key.push(' ');
+    });
+    let what = Meaning::of([(key.as_str(), 1.0), (&entry.what, 1.0)], entry.third_party);
+    let when_to_use = Meaning::of([(entry.when_to_use.as_str(), 1.0)], entry.third_party);
+    what.into_iter().chain(when_to_use).collect()
 }
 
 struct Reader<'v> {

@@ -35,6 +35,11 @@ impl<T: Clone> Pages<T> {
         self.length
     }
 
+    /// The elements in order, page by page.
+    pub(crate) fn pages(&self) -> impl Iterator<Item = &[T]> {
+        self.pages.iter().map(|page| page.as_slice())
+    }
+
     pub(crate) fn at(&self, number: u32) -> &T {
         &self.pages[number as usize / PAGE][number as usize % PAGE]
     }

@@ -111,6 +111,12 @@ impl Vocabulary {
         &self.terms.at(term).stem
     }
 
+    /// The word of a number, and its term.
+    pub(crate) fn word(&self, number: u32) -> (&str, u32) {
+        let surface = self.surfaces.at(number);
+        (&surface.word, surface.term)
+    }
+
     /// Number of a word that a row holds, and its term. Each call is answered by one [`Vocabulary::forget`].
     pub(crate) fn learn(&mut self, word: &str) -> (u32, u32) {
         if let Some(number) = self.surface(word) {

@@ -35,7 +35,7 @@ fn recommendation(pattern: &str, key: &str, demote: bool) -> Recommendation {
 fn what_time_is_it_gives_the_clock_and_nothing_that_only_says_is_or_it() {
     let ranked = ask(&Index::build(book()), "what time is it");
     assert_eq!(keys(&ranked), ["NOW"]);
-    assert_eq!(ranked.hits[0].why, ["what: time"]);
+    assert_eq!(ranked.hits[0].why, ["what: time", "meaning"]);
 }
 
 #[test]
@@ -52,10 +52,32 @@ fn the_clock_is_not_hidden_by_rows_about_time_zones() {
 fn a_hit_says_why_it_is_one() {
     let index = Index::build(book());
     let ranked = ask(&index, "list repository issues");
-    assert_eq!(first(&ranked, "GITHUB_LIST_ISSUES").why, ["key: list", "key: issues", "what: repository"]);
+    let why = &first(&ranked, "GITHUB_LIST_ISSUES").why;
+    assert_eq!(why[..4], ["key: list", "key: issues", "what: repository", "meaning"]);
+    assert_eq!(why[4..], ["unlike GITHUB_CREATE_ISSUE: list"]);
     assert_eq!(first(&ask(&index, "use email-send"), "EMAIL_SEND").why[0], "exact key");
     let why = &ask(&index, "the forcast for a city").hits[0].why;
     assert!(why.contains(&"typo: forcast→forecast".to_owned()), "{why:?}");
+}
+
+#[test]
+fn what_means_the_same_in_other_words_is_found() {
+    let ranked = ask(&Index::build(book()), "mail a message to a colleague");
+    assert!(first(&ranked, "EMAIL_SEND").why.contains(&"meaning".to_owned()), "{ranked:?}");
+    let ranked = ask(&Index::build(book()), "erase a repo");
+    assert_eq!(first(&ranked, "REPOSITORY_DELETE").why, ["meaning"]);
+}
+
+#[test]
+fn siblings_say_what_sets_them_apart() {
+    let list = row("ISSUES", "github", "List the issues of a repository");
+    let closed = row("ISSUES_CLOSED", "github", "List the closed issues of a repository");
+    let ranked = ask(&Index::build([list, closed]), "issues of a repository");
+    let apart = |key: &str| ranked.hits.iter().find(|hit| hit.key.as_str() == key).unwrap().why.last().unwrap();
+    assert_eq!(
+        (apart("ISSUES_CLOSED").as_str(), apart("ISSUES").as_str()),
+        ("unlike ISSUES: closed", "unlike ISSUES_CLOSED: not closed")
+    );
 }
 
 #[test]
@@ -174,8 +196,10 @@ fn a_hidden_row_is_neither_named_nor_recommended() {
 #[test]
 fn equal_rows_stand_by_planner_rank_and_then_by_key() {
     let twin = |key, planner_rank| Entry { planner_rank, ..row(key, "twins", "Paint the fence") };
-    let index = Index::build([twin("TWIN_C", 100), twin("TWIN_B", 100), twin("TWIN_D", 1)]);
-    assert_eq!(keys(&ask(&index, "paint the fence")), ["TWIN_D", "TWIN_B", "TWIN_C"]);
+    let index = Index::build([twin("twin_b", 100), twin("TWIN_B", 100), twin("TWIN-B", 100), twin("TWIN_D", 1)]);
+    let ranked = ask(&index, "paint the fence");
+    assert_eq!(keys(&ranked), ["TWIN_D", "TWIN-B", "TWIN_B", "twin_b"]);
+    assert_eq!(ranked.hits[1].why.last().map(String::as_str), Some("like TWIN_B in every word"));
 }
 
 #[test]

@@ -1,0 +1,73 @@
+//! What sets a row apart from one beside it that reads much the same.
+
+use std::ops::Range;
+
+use crate::row::{Field, Held, Row};
+use crate::vocabulary::Vocabulary;
+
+/// How far apart in an answer two rows may stand to be told apart. Siblings stand side by side.
+const REACH: usize = 12;
+/// The share of their words that two rows must have in common to be siblings.
+const ALIKE: f64 = 0.5;
+/// How many words are named.
+const NAMED: usize = 4;
+
+/// For each of the rows at these places of an answer, in words, what sets it apart from the one near it that is most
+/// alike; nothing where none is.
+pub(crate) fn differences(answer: &[&Row], places: Range<usize>, vocabulary: &Vocabulary) -> Vec<Option<String>> {
+    let from = places.start.saturating_sub(REACH);
+    let near = &answer[from..answer.len().min(places.end + REACH)];
+    let words: Vec<Vec<u32>> = near.iter().map(|row| sorted(telling(row).map(|held| held.term))).collect();
+    let tell = |this: usize| {
+        let around = this.saturating_sub(REACH)..near.len().min(this + REACH + 1);
+        let others = around.filter(|that| *that != this).map(|that| (likeness(&words[this], &words[that]), that));
+        let alike = others.filter(|(alike, _)| *alike >= ALIKE);
+        let (_, that) = alike.reduce(|best, other| if other.0 > best.0 { other } else { best })?;
+        Some(difference(near[this], &words[this], near[that], &words[that], vocabulary))
+    };
+    places.map(|place| tell(place - from)).collect()
+}
+
+fn difference(row: &Row, words: &[u32], other: &Row, others: &[u32], vocabulary: &Vocabulary) -> String {
+    let key = &other.key;
+    let own = spelt(row, others, vocabulary);
+    let lacks = spelt(other, words, vocabulary);
+    match (own.is_empty(), lacks.is_empty()) {
+        (false, _) => format!("unlike {key}: {}", own.join(", ")),
+        (true, false) => format!("unlike {key}: not {}", lacks.join(", ")),
+        (true, true) => format!("like {key} in every word"),
+    }
+}
+
+/// The row's first words that are not among the others, as they are written.
+fn spelt<'v>(row: &Row, others: &[u32], vocabulary: &'v Vocabulary) -> Vec<&'v str> {
+    let written = |held: Held| {
+        let surfaces = row.surfaces.iter().map(|surface| vocabulary.word(*surface));
+        surfaces.filter(|(_, term)| *term == held.term).map(|(word, _)| word).min()
+    };
+    telling(row).filter(|held| others.binary_search(&held.term).is_err()).filter_map(written).take(NAMED).collect()
+}
+
+/// The words that say what the row does and takes; remarks do not tell rows apart.
+fn telling(row: &Row) -> impl Iterator<Item = Held> {
+    const FIELDS: [Field; 4] = [Field::Key, Field::What, Field::WhenToUse, Field::ArgumentName];
+    row.words.iter().copied().filter(|held| FIELDS.iter().any(|field| held.is_in(*field)))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of words of a row")]
+fn likeness(a: &[u32], b: &[u32]) -> f64 {
+    let (mut common, mut rest) = (0, b);
+    for term in a {
+        let at = rest.partition_point(|other| other < term);
+        common += usize::from(rest.get(at) == Some(term));
+        rest = &rest[at..];
+    }
+    let all = a.len() + b.len() - common;
+    if all == 0 { 0.0 } else { common as f64 / all as f64 }
+}
+
+fn sorted(terms: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut terms: Vec<u32> = terms.collect();
+    terms.sort_unstable();
+    terms
+}
