@@ -206,6 +206,12 @@ async fn an_agent_reaches_its_categories_and_what_its_caller_may_call_and_nothin
     let call = world.bearer(&team, Method::POST, "/api/dispatch").json(&json!({"key": "HELPER", "body": "x"}));
     let told = send(call).await.json()["result"].as_str().unwrap_or_default().to_owned();
     assert_eq!(["invoke OPEN", "invoke SECRET"].map(|of| status(&told, of)), ["refused"; 2], "{told}");
+    // what waits for a person waits here too, and the model is told for what
+    let wide = world.principal("wide", &json!([{"may": "invoke"}])).await;
+    let call = world.bearer(&wide, Method::POST, "/api/dispatch").json(&json!({"key": "HELPER", "body": "x"}));
+    let told = send(call).await.json()["result"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(["invoke OPEN", "invoke SECRET"].map(|of| status(&told, of)), ["ok", "held"], "{told}");
+    assert!(told.contains("apr_"), "{told}");
     world.stop().await;
 }
 

@@ -70,7 +70,8 @@ async fn alg_none_and_algorithm_confusion() {
     let stage = Stage::set().await;
     let claims = stage.issuer.claims(&["ROW"]);
     stage.issuer.record(&claims).await;
-    for alg in [json!("none"), json!("None"), json!("HS256"), json!("ES256"), json!("Ed25519"), json!(null), json!(["EdDSA"])]
+    for alg in
+        [json!("none"), json!("None"), json!("HS256"), json!("ES256"), json!("Ed25519"), json!(null), json!(["EdDSA"])]
     {
         let header = json!({"alg": alg, "typ": "cap+jwt", "kid": stage.issuer.kid});
         let token = stage.issuer.sign(&header, &claims.to_string());
@@ -99,9 +100,7 @@ async fn embedded_and_remote_keys_crit_and_other_parameters() {
     ] {
         let mut header = json!({"alg": "EdDSA", "typ": "cap+jwt", "kid": stage.issuer.kid});
         header[name] = value;
-        for token in
-            [attacker.sign(&header, &claims.to_string()), stage.issuer.sign(&header, &claims.to_string())]
-        {
+        for token in [attacker.sign(&header, &claims.to_string()), stage.issuer.sign(&header, &claims.to_string())] {
             assert_eq!(stage.refused(&token).await, "header_param_refused", "{name}");
         }
     }
@@ -283,7 +282,8 @@ async fn replay_at_another_executor() {
     let token = stage.issuer.root(&claims).await;
     assert_eq!(stage.refused(&token).await, "audience_bound:elsewhere,there");
     claims["iss"] = "elsewhere".into();
-    let other = stage.issuer.sign(&json!({"alg": "EdDSA", "typ": "cap+jwt", "kid": stage.issuer.kid}), &claims.to_string());
+    let other =
+        stage.issuer.sign(&json!({"alg": "EdDSA", "typ": "cap+jwt", "kid": stage.issuer.kid}), &claims.to_string());
     assert_eq!(stage.refused(&other).await, "claims_invalid");
 
     let holder = Holder::new(&stage.world.clock);
@@ -350,7 +350,12 @@ async fn widening_of_every_field_and_dropped_constraints() {
     ];
     for (field, twist) in twisted {
         let token = holder.derive(&root, &next, twist);
-        assert_eq!(stage.refused(&token).await, format!("widened:{field}"), "{}", payload(token.split('~').nth(1).unwrap()));
+        assert_eq!(
+            stage.refused(&token).await,
+            format!("widened:{field}"),
+            "{}",
+            payload(token.split('~').nth(1).unwrap())
+        );
     }
     let bearer = holder.derive(&root, &next, |claims| drop(claims.as_object_mut().unwrap().remove("cnf")));
     assert_eq!(stage.refused(&bearer).await, "claims_invalid", "a derived link has a holder");
@@ -375,7 +380,11 @@ async fn grant_swap_and_depth_skip() {
     let mut shallow = stage.issuer.claims_of(&holder, &["ROW"]);
     shallow["del"]["max"] = 0.into();
     let shallow = stage.issuer.root(&shallow).await;
-    assert_eq!(stage.refused(&holder.derive(&shallow, &next, |_| {})).await, "chain_broken", "nobody may derive from it");
+    assert_eq!(
+        stage.refused(&holder.derive(&shallow, &next, |_| {})).await,
+        "chain_broken",
+        "nobody may derive from it"
+    );
     let grandchild = next.derive(&child, &holder, |_| {});
     let (root, rest) = grandchild.split_once('~').unwrap();
     let (_, last) = rest.split_once('~').unwrap();

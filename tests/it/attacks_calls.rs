@@ -30,7 +30,7 @@ async fn pin_check_then_row_edit() {
     let mut writer = pool.begin().await.unwrap();
     callbook_store::lock::exclusive(&mut writer).await.unwrap();
     let pause = || tokio::time::sleep(Duration::from_millis(300));
-    let content = json!({"content": "# WHAT: Another thing\n# ARGS: $1=text\n# SAFE: yes"});
+    let content = json!({"content": "# WHAT: Another thing\n# ARGS: $1=text\n# EX: [ROW]a[/ROW]\n# SAFE: yes"});
     let (_, refused, ()) = tokio::join!(
         world.change("ROW", &content),
         async {
@@ -68,7 +68,11 @@ async fn confused_deputy_through_a_flow() {
     let token = issuer.root(&claims).await;
     assert_eq!(line.call(&token, "FLOW_WRITE", "a").await.unwrap_err(), "effect_ceiling:read<row:write");
     assert_eq!(line.call(&token, "FLOW_RISKY", "a").await.unwrap_err(), "risk_ceiling:low<row:high");
-    assert_eq!(line.call(&token, "STEP_READ", "a").await.unwrap_err(), "scope_mismatch", "the step alone is not covered");
+    assert_eq!(
+        line.call(&token, "STEP_READ", "a").await.unwrap_err(),
+        "scope_mismatch",
+        "the step alone is not covered"
+    );
     assert_eq!(upstream.count(), 0);
     let answer = line.call(&token, "FLOW_READ", "a").await.unwrap();
     assert!(answer.ok, "a written step runs by the flow's authority: {answer:?}");
@@ -145,11 +149,9 @@ async fn verification_flood() {
                 let line = lines[n % 4].clone();
                 async move { line.call(token, "ROW", "a").await.unwrap_err() }
             });
-            let refused: Vec<String> = futures::StreamExt::collect(futures::StreamExt::buffer_unordered(
-                futures::stream::iter(tries),
-                512,
-            ))
-            .await;
+            let refused: Vec<String> =
+                futures::StreamExt::collect(futures::StreamExt::buffer_unordered(futures::stream::iter(tries), 512))
+                    .await;
             refused
         })
     };
@@ -163,6 +165,6 @@ async fn verification_flood() {
     }
     let refused = flood.await.unwrap();
     assert!(refused.iter().all(|reason| matches!(reason.as_str(), "bad_signature" | "overloaded")), "{:?}", refused[0]);
-    assert!(calls > 3 && slowest < Duration::from_secs(2), "{calls} calls, the slowest {slowest:?}");
+    assert!(calls > 3 && slowest < Duration::from_secs(5), "{calls} calls, the slowest {slowest:?}");
     world.stop().await;
 }

@@ -16,7 +16,17 @@ use callbook_tests::upstream::Upstream;
 use callbook_tests::world::{OWNER, World};
 use serde_json::{Value, json};
 
-const DOCUMENTS: [&str; 4] = ["README.md", "docs/callers.md", "docs/row-authors.md", "docs/operators.md"];
+const DOCUMENTS: [&str; 9] = [
+    "README.md",
+    "docs/callers.md",
+    "docs/issuers.md",
+    "docs/holders.md",
+    "docs/approvals.md",
+    "docs/row-authors.md",
+    "docs/rows/agent.md",
+    "docs/rows/fn.md",
+    "docs/operators.md",
+];
 /// The public weather service of the documents; a server on loopback stands for it.
 const WEATHER: &str = "https://api.open-meteo.com";
 /// The database that `sql_query` reads in the documents; an empty one stands for it.
@@ -26,7 +36,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
 }
 
-fn read(document: &str) -> String {
+pub(crate) fn read(document: &str) -> String {
     std::fs::read_to_string(root().join(document)).unwrap_or_else(|error| panic!("{document}: {error}"))
 }
 
@@ -59,7 +69,7 @@ fn blocks(document: &str) -> Vec<Block> {
     found
 }
 
-fn block_of(document: &str, language: &str) -> String {
+pub(crate) fn block_of(document: &str, language: &str) -> String {
     let found = blocks(document).into_iter().find(|block| block.language == language);
     found.unwrap_or_else(|| panic!("no block of {language}")).text
 }
@@ -101,7 +111,7 @@ fn fits(pattern: &str, line: &str) -> bool {
 }
 
 /// One document, a deployment for it, and the folder in which its commands run.
-struct Reading {
+pub(crate) struct Reading {
     name: &'static str,
     text: String,
     process: Process,
@@ -112,24 +122,39 @@ struct Reading {
 }
 
 impl Reading {
-    /// Starts the deployment. A `toml` block that the document says to be its settings is that.
+    /// Starts the deployment of a guide. A `toml` block that it says to be its settings is that.
     async fn open(name: &'static str) -> Reading {
+        let text = read(name).replace(SHOP, &database::fresh().await);
+        let settings = if name.ends_with("row-authors.md") { block_of(&text, "toml") } else { String::new() };
+        Reading::of(name, text, &settings, &[("WEATHER_TOKEN", "a-token-of-the-weather-service")], &[]).await
+    }
+
+    /// Starts a deployment for a text, with settings, secrets in the environment, and origins that rows may call.
+    pub(crate) async fn of(
+        name: &'static str,
+        text: String,
+        settings: &str,
+        secrets: &[(&'static str, &'static str)],
+        origins: &[String],
+    ) -> Reading {
         let upstream = Upstream::weather().await;
-        let text = read(name).replace(WEATHER, &upstream.origin()).replace(SHOP, &database::fresh().await);
+        let (text, settings) = (text.replace(WEATHER, &upstream.origin()), settings.replace(WEATHER, &upstream.origin()));
         let (folder, database) = (tempfile::tempdir().unwrap(), database::fresh().await);
         let config = folder.path().join("callbook.toml");
-        let settings = if name.ends_with("row-authors.md") { block_of(&text, "toml") } else { String::new() };
         std::fs::write(&config, settings).unwrap();
-        std::os::unix::fs::symlink(root().join("scripts"), folder.path().join("scripts")).unwrap();
+        for beside in ["scripts", "docs"] {
+            std::os::unix::fs::symlink(root().join(beside), folder.path().join(beside)).unwrap();
+        }
         let ports = [free_port(), free_port(), free_port()];
-        let (origin, kept) = (upstream.origin(), database.clone());
+        let (origins, kept) = ([origins, &[upstream.origin()]].concat().join(","), database.clone());
+        let secrets = secrets.to_vec();
         let process = tokio::task::spawn_blocking(move || {
-            let environment = [
+            let mut environment = vec![
                 ("DATABASE_URL", database.as_str()),
                 ("CALLBOOK_CONFIG", config.to_str().unwrap()),
-                ("CALLBOOK_ALLOW_ORIGINS", origin.as_str()),
-                ("WEATHER_TOKEN", "a-token-of-the-weather-service"),
+                ("CALLBOOK_ALLOW_ORIGINS", origins.as_str()),
             ];
+            environment.extend(secrets);
             Process::start_at(&["up"], &environment, ports[0], ports[1], ports[2])
         });
         Reading { name, text, process: process.await.unwrap(), ports, database: kept, folder, _upstream: upstream }
@@ -169,10 +194,13 @@ impl Reading {
         ports.fold(text.to_owned(), |text, (port, here)| text.replace(port, &format!("127.0.0.1:{here}")))
     }
 
-    fn check(&self) {
+    pub(crate) fn check(&self) {
         let mut blocks = blocks(&self.text);
         if !buf_is_here() {
             blocks.retain(|block| !block.text.contains("scripts/buf"));
+        }
+        if !node_is_here() {
+            blocks.retain(|block| !block.text.contains("node docs/"));
         }
         let (written, ended) = self.run(&blocks);
         if !ended.status.success() {
@@ -196,6 +224,16 @@ impl Reading {
             }
         }
     }
+}
+
+/// In CI it must be there, because `buf` comes by it; elsewhere its blocks are left out.
+fn node_is_here() -> bool {
+    let found = Command::new("node").arg("--version").output().is_ok_and(|output| output.status.success());
+    assert!(found || std::env::var_os("CI").is_none(), "node is not here");
+    if !found {
+        callbook_tests::skipped("node is not here");
+    }
+    found
 }
 
 /// In CI it must be there; elsewhere its blocks are left out.
@@ -223,6 +261,21 @@ async fn the_commands_of_the_readme_run_as_printed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_commands_for_callers_run_as_printed() {
     commands_run("docs/callers.md").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_commands_for_issuers_run_as_printed() {
+    commands_run("docs/issuers.md").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_commands_for_holders_run_as_printed() {
+    commands_run("docs/holders.md").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_commands_for_approvals_run_as_printed() {
+    commands_run("docs/approvals.md").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

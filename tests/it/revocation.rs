@@ -126,7 +126,8 @@ async fn whatever_of_a_token_is_taken_back_takes_what_is_derived_from_it() {
         };
         issuer.revoke(&name).await;
         let only_child = matches!(what, "child" | "other holder");
-        for (token, who, stands) in [(&root, &own, only_child), (&child, &next, false), (&sibling, &holder, only_child)] {
+        for (token, who, stands) in [(&root, &own, only_child), (&child, &next, false), (&sibling, &holder, only_child)]
+        {
             let proof = who.proof(&Aim { token, key: "ROW", sent: r#""a""# });
             let answer = line.prove(token, &proof, "ROW", "a").await;
             match stands {

@@ -25,10 +25,12 @@ enum Who {
     Callers,
     /// Those whose grants cover it.
     Granted,
+    /// The holder of a token.
+    Holder,
     /// The owner.
     Owner,
 }
-use Who::{Anyone, Callers, Granted, Owner};
+use Who::{Anyone, Callers, Granted, Holder, Owner};
 
 /// Every rpc of every service.
 const RPCS: &[(&str, Who)] = &[
@@ -47,14 +49,27 @@ const RPCS: &[(&str, Who)] = &[
     ("callbook.directory.v1.DirectoryService/PatchRow", Granted),
     ("callbook.directory.v1.DirectoryService/ReplaceRow", Granted),
     ("callbook.directory.v1.DirectoryService/RestoreRow", Granted),
+    ("callbook.executor.v1.ExecutorService/DecideApproval", Granted),
+    ("callbook.executor.v1.ExecutorService/DeleteWatchRule", Owner),
+    ("callbook.executor.v1.ExecutorService/GetApproval", Callers),
     ("callbook.executor.v1.ExecutorService/Invoke", Granted),
+    ("callbook.executor.v1.ExecutorService/ListApprovals", Callers),
+    ("callbook.executor.v1.ExecutorService/ListWatchRules", Owner),
+    ("callbook.executor.v1.ExecutorService/PutWatchRule", Owner),
     ("callbook.executor.v1.ExecutorService/Repair", Granted),
     ("callbook.executor.v1.ExecutorService/Replay", Granted),
     ("callbook.executor.v1.ExecutorService/ResetBreaker", Owner),
     ("callbook.executor.v1.ExecutorService/Shape", Granted),
     ("callbook.gate.v1.GateService/CreatePrincipal", Owner),
+    ("callbook.gate.v1.GateService/ExplainToken", Holder),
+    ("callbook.gate.v1.GateService/GetKeys", Anyone),
     ("callbook.gate.v1.GateService/ListPrincipals", Owner),
+    ("callbook.gate.v1.GateService/ListTokens", Callers),
+    ("callbook.gate.v1.GateService/MintToken", Granted),
+    ("callbook.gate.v1.GateService/NarrowToken", Holder),
     ("callbook.gate.v1.GateService/RevokePrincipal", Owner),
+    ("callbook.gate.v1.GateService/RevokeToken", Granted),
+    ("callbook.gate.v1.GateService/RotateKey", Owner),
     ("callbook.receipt.v1.ReceiptService/Confirm", Anyone),
     ("callbook.receipt.v1.ReceiptService/GetReceipt", Callers),
     ("callbook.receipt.v1.ReceiptService/GetStats", Callers),
@@ -73,6 +88,11 @@ const RPCS: &[(&str, Who)] = &[
 
 /// Every route, with the query that makes it do something.
 const ROUTES: &[(&str, &str, &str, Who)] = &[
+    ("get", "/.well-known/jwks.json", "", Anyone),
+    ("get", "/api/approvals", "", Callers),
+    ("get", "/api/approvals/{id}", "", Callers),
+    ("post", "/api/approvals/{id}/approve", "", Granted),
+    ("post", "/api/approvals/{id}/refuse", "", Granted),
     ("get", "/api/directory", "", Callers),
     ("post", "/api/directory", "", Granted),
     ("delete", "/api/directory/{key}", "", Granted),
@@ -103,6 +123,16 @@ const ROUTES: &[(&str, &str, &str, Who)] = &[
     ("delete", "/api/recommended", "?pattern=a&key=TEAM_ECHO", Granted),
     ("get", "/api/recommended", "", Callers),
     ("post", "/api/recommended", "", Granted),
+    ("get", "/api/tokens", "", Callers),
+    ("post", "/api/tokens", "", Granted),
+    ("get", "/api/tokens/explain", "", Holder),
+    ("post", "/api/tokens/keys/rotate", "", Owner),
+    ("post", "/api/tokens/narrow", "", Holder),
+    ("post", "/api/tokens/revoke", "", Granted),
+    ("get", "/api/watch-rules", "", Owner),
+    ("post", "/api/watch-rules", "", Owner),
+    ("delete", "/api/watch-rules/{name}", "", Owner),
+    ("put", "/api/watch-rules/{name}", "", Owner),
     ("get", "/healthz", "", Anyone),
     ("get", "/llms.txt", "", Anyone),
     ("get", "/readyz", "", Anyone),
@@ -187,8 +217,10 @@ async fn a_stranger_is_refused_on_every_rpc_that_is_not_public() {
     for (method, who) in RPCS {
         let nobody = call(&channel, method, Request::new(())).await;
         match who {
-            Anyone => assert_eq!(nobody.unwrap_err().code(), Code::NotFound, "{method}"),
-            Callers | Granted | Owner => assert_eq!(nobody.unwrap_err().code(), Code::Unauthenticated, "{method}"),
+            Anyone => assert!(nobody.as_ref().err().is_none_or(|refused| refused.code() == Code::NotFound), "{method}"),
+            Callers | Granted | Holder | Owner => {
+                assert_eq!(nobody.unwrap_err().code(), Code::Unauthenticated, "{method}")
+            }
         }
         let mut strangers: Vec<Request<()>> = vec![keyed(&ended, ())];
         for (name, value) in INVENTED {
@@ -203,7 +235,7 @@ async fn a_stranger_is_refused_on_every_rpc_that_is_not_public() {
         }
         let known = call(&channel, method, keyed(&plain, ())).await.err().map(|refused| refused.code());
         match who {
-            Owner => assert_eq!(known, Some(Code::PermissionDenied), "{method}"),
+            Owner | Holder => assert_eq!(known, Some(Code::PermissionDenied), "{method}"),
             Granted => assert!(known.is_some_and(|code| code != Code::Internal), "{method}: {known:?}"),
             Anyone | Callers => assert!(
                 !matches!(known, Some(Code::Unauthenticated | Code::PermissionDenied | Code::Internal)),
@@ -218,9 +250,12 @@ async fn a_stranger_is_refused_on_every_rpc_that_is_not_public() {
 fn body(method: &str, path: &str, id: &str) -> Option<Value> {
     match (method, path) {
         ("get" | "delete", _) | (_, "/api/directory/{key}/breaker/reset" | "/api/directory/{key}/restore") => None,
-        (_, "/api/principals/{name}/revoke") => None,
+        (_, "/api/principals/{name}/revoke" | "/api/tokens/keys/rotate") => None,
         (_, "/api/dispatch") => Some(json!({"key": "TEAM_ECHO", "body": "a"})),
         (_, "/api/principals") => Some(json!({"name": "new", "grants": []})),
+        (_, "/api/tokens") => Some(json!({"keys": ["TEAM_ECHO"]})),
+        (_, "/api/tokens/narrow") => Some(json!({"uses": 1})),
+        (_, "/api/tokens/revoke") => Some(json!({"subject": "owner"})),
         (_, "/api/recommended") => Some(json!({"pattern": "a", "key": "TEAM_ECHO"})),
         (_, "/api/directory:import") => Some(json!([book::echo("TEAM_NEW")])),
         (_, "/api/directory" | "/api/directory/{key}" | "/api/directory/{key}/test") => Some(book::echo("TEAM_ECHO")),
@@ -258,7 +293,7 @@ async fn every_route_says_here_who_may_use_it_and_a_stranger_is_refused_on_those
         let (status, error) = (nobody.status, nobody.error());
         match who {
             Anyone => assert_eq!(status, 200, "{method} {address}: {}", nobody.text),
-            Callers | Granted | Owner => {
+            Callers | Granted | Holder | Owner => {
                 assert_eq!((status, error.as_str()), (401, "unauthorized"), "{method} {address}")
             }
         }
@@ -270,6 +305,7 @@ async fn every_route_says_here_who_may_use_it_and_a_stranger_is_refused_on_those
         let known = send(request().bearer_auth(&plain)).await;
         match who {
             Owner => assert_eq!((known.status, &known.json()["needs"]), (403, &json!("owner")), "{method} {address}"),
+            Holder => assert_eq!((known.status, &*known.error()), (403, "forbidden"), "{method} {address}"),
             Granted => assert!(matches!(known.status, 403 | 404 | 422), "{method} {address}: {}", known.text),
             Anyone | Callers => assert!(matches!(known.status, 200 | 404), "{method} {address}: {}", known.text),
         }

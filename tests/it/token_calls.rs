@@ -67,7 +67,11 @@ async fn ceilings_of_risk_effect_size_and_arguments_hold() {
     let token = issuer.bearer(&["RISKY", "WRITE"]).await;
     assert_eq!(line.call(&token, "RISKY", "a").await.unwrap_err(), "risk_ceiling:low<row:high");
     assert_eq!(line.call(&token, "WRITE", "").await.unwrap_err(), "effect_ceiling:read<row:write");
-    assert_eq!(line.call(&token, "WRITE", "1|2|3").await.unwrap_err(), "effect_ceiling:read<row:write", "before arguments");
+    assert_eq!(
+        line.call(&token, "WRITE", "1|2|3").await.unwrap_err(),
+        "effect_ceiling:read<row:write",
+        "before arguments"
+    );
 
     let mut claims = issuer.claims(&["ROW"]);
     claims["cap"]["max_bytes"] = 4.into();
@@ -89,7 +93,10 @@ async fn ceilings_of_risk_effect_size_and_arguments_hold() {
     }
     let large = args("[9007199254740993]");
     assert_eq!(line.send(&fixed, None, large.clone()).await.unwrap_err(), "args_not_canonical");
-    assert!(line.send(&issuer.bearer(&["ROW"]).await, None, large).await.unwrap().ok, "nobody hashes what is not fixed");
+    assert!(
+        line.send(&issuer.bearer(&["ROW"]).await, None, large).await.unwrap().ok,
+        "nobody hashes what is not fixed"
+    );
     assert_eq!(upstream.count(), 0);
     world.stop().await;
 }
@@ -107,7 +114,7 @@ async fn a_pinned_token_ends_with_the_row_that_it_was_pinned_to_on_either_replic
         for line in &lines {
             assert!(line.call(&token, "ROW", "a").await.unwrap().ok);
         }
-        world.change("ROW", &json!({"content": format!("# WHAT: Round {round}\n# ARGS: $1=text\n# SAFE: yes")})).await;
+        world.change("ROW", &json!({"content": format!("# WHAT: Round {round}\n# ARGS: $1=text\n# EX: [ROW]a[/ROW]\n# SAFE: yes")})).await;
         let now = world.row("ROW").await["contract_hash"].as_str().unwrap().to_owned();
         for line in &lines {
             let refused = line.call(&token, "ROW", "a").await.unwrap_err();
@@ -252,12 +259,11 @@ async fn every_denial_of_a_known_holder_is_an_event_without_the_token() {
     }
     let bodies: Vec<(String, Value)> =
         found.into_iter().map(|(key, body)| (key, serde_json::from_str(&body).unwrap())).collect();
-    let reasons: Vec<(&str, &str)> =
+    let mut reasons: Vec<(&str, &str)> =
         bodies.iter().map(|(key, body)| (key.as_str(), body["reason"].as_str().unwrap())).collect();
-    assert_eq!(
-        reasons,
-        [("OTHER", "scope_mismatch"), ("NO_SUCH_ROW", "scope_mismatch"), ("", "scope_mismatch"), ("ROW", "extra_arguments")]
-    );
+    reasons.sort_unstable();
+    let scope = "scope_mismatch";
+    assert_eq!(reasons, [("", scope), ("NO_SUCH_ROW", scope), ("OTHER", scope), ("ROW", "extra_arguments")]);
     for (_, body) in &bodies {
         assert_eq!((&body["actor"], &body["kind"]), (&json!(actor), &json!("denied")));
         assert_eq!(body["lineage"], json!([payload(&token)["jti"]]));

@@ -52,13 +52,15 @@ impl Issuer {
         let kid = thumbprint(&key);
         let pool = database::services(database_url);
         let now = clock.now();
-        sqlx::query("insert into issuer_key (kid, public_key, state, created_at, since) values ($1, $2, 'active', $3, $3)")
-            .bind(&kid)
-            .bind(&key.verifying_key().to_bytes()[..])
-            .bind(now)
-            .execute(&pool)
-            .await
-            .unwrap();
+        sqlx::query(
+            "insert into issuer_key (kid, public_key, state, created_at, since) values ($1, $2, 'active', $3, $3)",
+        )
+        .bind(&kid)
+        .bind(&key.verifying_key().to_bytes()[..])
+        .bind(now)
+        .execute(&pool)
+        .await
+        .unwrap();
         Issuer { kid, key, pool, clock: clock.clone() }
     }
 

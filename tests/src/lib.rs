@@ -8,6 +8,7 @@ pub mod door;
 pub mod dump;
 pub mod issuer;
 pub mod mcp;
+pub mod outside;
 pub mod process;
 pub mod provider;
 pub mod spelling;

@@ -17,7 +17,7 @@ use callbook_executor::egress::{Egress, Policy, Secrets};
 use callbook_gate::signing::{Signer, Source};
 use callbook_ranking::Shelf;
 use callbook_runtime::health::Readiness;
-use callbook_runtime::key_file::KeyFolder;
+use callbook_runtime::key_file::{self, KeyFolder};
 use callbook_runtime::listen::bind;
 use callbook_runtime::settings::{Catalogue, Exec, Price, Provider, ProviderForm, Settings};
 use callbook_store::directory::Directory;
@@ -357,7 +357,7 @@ fn issuers(settings: &Settings) -> Vec<callbook_caller::Issuer> {
 
 /// Where the gate has its signing keys.
 fn key_source(settings: &Settings) -> Result<Source> {
-    let Some(given) = &settings.issuer_key else {
+    let Some(given) = key_file::issuer_key(settings)? else {
         return Ok(settings.data_dir.as_deref().map_or(Source::Nowhere, |dir| Source::Folder(KeyFolder::of(dir))));
     };
     let key = PrivateKey::parse(given.expose_secret());
@@ -376,6 +376,7 @@ fn executor_config(settings: &Settings) -> Result<callbook_executor::config::Con
         address: settings.grpc.to_string(),
         timezone: settings.timezone.clone(),
         in_flight: settings.limits.in_flight.map_or(0, std::num::NonZeroUsize::get),
+        per_origin: settings.limits.per_origin.map_or(0, std::num::NonZeroUsize::get),
         read_mode: settings.read_mode,
         databases: databases.collect(),
         providers: settings.providers.iter().map(|(name, own)| (name.clone(), provider(own))).collect(),

@@ -14,6 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::App;
 use crate::call::{Call, Request, Work};
 use crate::config::MIN_DEADLINE;
+use crate::origin;
 use crate::tree::{Authority, Place};
 
 /// Decides a call against the snapshot; where the snapshot may be the reason of a refusal, looks again at a fresh one.
@@ -136,18 +137,29 @@ fn build(app: &App, caller: &Caller, request: &Request, entry: &Arc<Entry>, snap
     })
 }
 
+/// A call's room, given back when it is dropped.
+#[derive(Debug)]
+pub struct Room {
+    _slot: Option<OwnedSemaphorePermit>,
+    _origin: Option<origin::Held>,
+}
+
 /// Step 17, without what hangs on the row: a place among the calls in flight, which a call that another one makes has
-/// already, time to run, and a credential that is not dead.
+/// already, a place at its upstream, time to run, and a credential that is not dead.
 ///
 /// # Errors
 /// `overloaded`, `deadline_too_short`, `breaker_open`.
-pub async fn enter(app: &App, request: &Request, call: &Call) -> Result<Option<OwnedSemaphorePermit>> {
+pub async fn enter(app: &App, request: &Request, call: &Call) -> Result<Room> {
     let slot = if request.place.is_none() { app.slot()? } else { None };
+    let origin = match &call.work {
+        Work::Http(request) => Some(app.origins.enter(&request.url.origin().ascii_serialization())?),
+        Work::Fn(_) | Work::Flow | Work::Agent | Work::Turn(_) => None,
+    };
     if request.deadline.left() < MIN_DEADLINE {
         return Err(Fault::new(Reason::DeadlineTooShort, "the deadline leaves no time to run"));
     }
     app.check_breaker(call).await?;
-    Ok(slot)
+    Ok(Room { _slot: slot, _origin: origin })
 }
 
 /// What runs with these arguments.

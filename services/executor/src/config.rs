@@ -19,6 +19,8 @@ pub struct Config {
     pub timezone: jiff::tz::TimeZone,
     /// Invocations at the same time; 0 is no limit. Default 1,024.
     pub in_flight: usize,
+    /// Calls to one upstream at the same time; 0 is no limit. Default 256.
+    pub per_origin: usize,
     /// Whether rows that read may be committed after their call. Default off.
     pub read_mode: bool,
     /// Databases that `sql_query` may read, by name.
@@ -101,6 +103,7 @@ impl Default for Config {
             address: String::new(),
             timezone: jiff::tz::TimeZone::UTC,
             in_flight: 1_024,
+            per_origin: 256,
             read_mode: false,
             databases: BTreeMap::new(),
             exec: None,

@@ -11,10 +11,10 @@ use callbook_domain::fault::{Fault, Reason, Result};
 use callbook_domain::invocation::{IDEMPOTENCY_HOURS, InvocationId, Mode, State, check_idempotency_key};
 use callbook_domain::row::{Effect, timestamp};
 use callbook_store::fault::fault;
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::oneshot;
 use tracing::Instrument as _;
 
-use crate::admit::{admit, check_scope, enter};
+use crate::admit::{Room, admit, check_scope, enter};
 use crate::approval::{self, Approval, Passage, passage};
 use crate::call::{Answer, Call, Deadline, Request, Work, sent_json};
 use crate::config::LEASE_AFTER_DEADLINE;
@@ -89,7 +89,7 @@ struct Reply {
 async fn walk(app: Arc<App>, caller: Caller, request: Request, name: Arc<OnceLock<InvocationId>>, reply: Reply) {
     match pass(&app, &caller, &request, &name).await {
         Ok(Passed::Fires(fires)) => {
-            let Fires { call, candidate, slot } = *fires;
+            let Fires { call, candidate, room } = *fires;
             let answer = match reply.until {
                 Until::Ended => reply.answer,
                 Until::Committed => {
@@ -99,7 +99,7 @@ async fn walk(app: Arc<App>, caller: Caller, request: Request, name: Arc<OnceLoc
                 }
             };
             run_to_the_end(app, call, candidate, request.deadline, answer).await;
-            drop(slot);
+            drop(room);
         }
         Ok(Passed::Answered(answer)) => drop(reply.answer.send(Ok(*answer))), // the caller may have gone
         Err(fault) => {
@@ -117,11 +117,11 @@ enum Passed {
     Answered(Box<Answer>),
 }
 
-/// A call that fires, with its place among the calls in flight.
+/// A call that fires, with its room.
 struct Fires {
     call: Call,
     candidate: Candidate,
-    slot: Option<OwnedSemaphorePermit>,
+    room: Room,
 }
 
 async fn pass(app: &Arc<App>, caller: &Caller, request: &Request, name: &OnceLock<InvocationId>) -> Result<Passed> {
@@ -147,7 +147,7 @@ async fn pass(app: &Arc<App>, caller: &Caller, request: &Request, name: &OnceLoc
                 continue;
             }
         };
-        let slot = enter(app, request, &call).await?;
+        let room = enter(app, request, &call).await?;
         let mode = mode(app, &call, request, approval.is_some());
         let candidate = Candidate { approval, ..candidate(app, caller, request, &call, id, mode) };
         let _ = name.set(id); // set before, where the row moved meanwhile
@@ -156,7 +156,7 @@ async fn pass(app: &Arc<App>, caller: &Caller, request: &Request, name: &OnceLoc
             Mode::Durable => app.committer.admit(candidate.clone()).await.map_err(refused)?,
         };
         if passes {
-            return Ok(Passed::Fires(Box::new(Fires { call, candidate, slot })));
+            return Ok(Passed::Fires(Box::new(Fires { call, candidate, room })));
         }
         match stopped::why(app.directory.pool(), &candidate, app.clock.now()).await? {
             Stopped::Earlier(earlier) => {

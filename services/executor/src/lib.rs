@@ -22,6 +22,7 @@ mod live;
 mod retain;
 mod revocable;
 mod denied;
+mod origin;
 
 mod runner;
 pub mod egress;
@@ -49,6 +50,7 @@ use crate::call::{Call, Ran, Work};
 use crate::committer::Committer;
 use crate::config::Config;
 use crate::egress::{Egress, Gate, Redactor, Secrets};
+use crate::origin::Origins;
 
 pub use live::serve;
 
@@ -78,6 +80,7 @@ pub struct App {
     pub(crate) denials: denied::Denials,
     pub(crate) revocable: revocable::Revocable,
     slots: Option<Arc<Semaphore>>,
+    pub(crate) origins: Origins,
     redactor: Mutex<HeldRedactor>,
 }
 
@@ -115,6 +118,7 @@ impl App {
         let values = secrets.live_values();
         let redactor = Arc::new(Redactor::new(&values));
         let redactor = Mutex::new(HeldRedactor { read_at: Instant::now(), values, redactor });
+        let origins = Origins::new(config.per_origin);
         let slots = (config.in_flight > 0).then(|| Arc::new(Semaphore::new(config.in_flight)));
         let id = uuid_at(clock.now());
         Arc::new(App {
@@ -133,6 +137,7 @@ impl App {
             denials,
             revocable: revocable::Revocable::default(),
             slots,
+            origins,
             redactor,
         })
     }

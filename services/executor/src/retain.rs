@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use time::OffsetDateTime;
 use tokio_util::sync::CancellationToken;
 
 use crate::App;
+use crate::store::approval;
 use crate::store::receipt::{self, ERASED_AT_ONCE};
 
 /// How often old payloads are looked for.
@@ -19,7 +21,7 @@ pub async fn run(app: &App, stop: CancellationToken) {
     }
     loop {
         let Some(before) = app.clock.now().checked_sub(days) else { return };
-        let more = match receipt::erase(app.directory.pool(), before).await {
+        let more = match erase(app, before).await {
             Ok(parts) => {
                 if parts > 0 {
                     tracing::info!(parts, "old payloads erased");
@@ -37,4 +39,10 @@ pub async fn run(app: &App, stop: CancellationToken) {
             () = tokio::time::sleep(pause) => {}
         }
     }
+}
+
+/// Erases a batch of what calls brought and gave, and of what held calls brought. Gives the larger count.
+async fn erase(app: &App, before: OffsetDateTime) -> sqlx::Result<u64> {
+    let held = approval::erase(app.directory.pool(), before).await?;
+    Ok(receipt::erase(app.directory.pool(), before).await?.max(held))
 }

@@ -17,7 +17,9 @@ use time::OffsetDateTime;
 
 pub(crate) use self::content::{Bytes, Typed, raw};
 pub(crate) use self::refusal::{Problem, Refusal, Refused};
-pub(crate) use self::word::{Action, Effect, Format, Mode, Provenance, Risk, RowType, Status, Word, only};
+pub(crate) use self::word::{
+    Action, ApprovalState, Effect, Format, Mode, Provenance, Risk, RowType, Status, WatchAction, Word, only,
+};
 
 /// Marks an answer from what was last known, while the database does not answer.
 const STALE: HeaderName = HeaderName::from_static("x-callbook-stale");

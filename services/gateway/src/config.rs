@@ -156,6 +156,7 @@ fn limits() -> Limits {
         import_bytes: NonZeroUsize::new(64 * 1024 * 1024),
         url_bytes: NonZeroUsize::new(8 * 1024),
         in_flight: NonZeroUsize::new(1_024),
+        per_origin: NonZeroUsize::new(256),
         database_connections: NonZeroU32::MIN,
     }
 }

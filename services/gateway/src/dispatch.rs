@@ -2,19 +2,21 @@
 
 mod ask;
 mod contract;
+pub(crate) mod batch;
 mod envelope;
 pub(crate) mod invoke;
 mod map;
-mod registry;
 mod open;
+pub(crate) mod progress;
+mod registry;
 mod shape;
 mod summary;
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use callbook_domain::fault::{Fault, Reason, Result};
-use axum::Extension;
 use http::{HeaderMap, Method, Uri};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -26,9 +28,9 @@ pub(crate) use self::shape::Shape;
 pub(crate) use self::summary::{Match, Untrusted};
 use crate::answer::{Answer, Effect, Format, Refused, Risk, RowType, json};
 use crate::app::App;
+use crate::door::Shared;
 use crate::receipt;
 use crate::request::{Call, Limit, Query, names, recognize};
-use crate::door::Shared;
 
 /// The verbs and the parameters that go with each.
 const VERBS: &[(&str, &[&str])] = &[
@@ -63,8 +65,6 @@ pub(crate) struct Parameters {
     /// Id of an invocation: gives the full receipt to whoever may see it.
     #[param(nullable = false)]
     receipt: Option<String>,
-    /// Entries a page, from 1.
-    #[param(nullable = false, inline)]
     /// Key of a row: runs it, as the POST does. Only with `share`.
     #[param(nullable = false)]
     invoke: Option<String>,
@@ -85,6 +85,8 @@ pub(crate) struct Parameters {
     #[param(nullable = false)]
     #[expect(dead_code, reason = "the door has taken its value, and only its name is left")]
     share: Option<String>,
+    /// Entries a page, from 1.
+    #[param(nullable = false, inline)]
     limit: Option<Limit>,
     /// `next_cursor` of the page before.
     #[param(nullable = false)]
@@ -146,12 +148,12 @@ pub(crate) async fn read(
         Some("registry") => registry::registry(&app, &call, asked).await,
         Some("map") => map::map(&app, &call, asked).await,
         Some("confirm") => receipt::confirm(&app, &call, &asked.confirm.unwrap_or_default()).await,
-        Some(_) => receipt::full(&app, &call, &asked.receipt.unwrap_or_default()).await,
-    }
         Some("invoke") => {
             open::check(&method, shared.is_some(), &headers)?;
             open::invoke(&app, call, asked).await
         }
+        Some(_) => receipt::full(&app, &call, &asked.receipt.unwrap_or_default()).await,
+    }
 }
 
 /// The one verb of a query, and nothing beside it that does not go with it.
@@ -185,9 +187,9 @@ enum View {
     Shelf(map::ShelfPage),
     Confirm(receipt::Confirmation),
     Receipt(Box<receipt::Receipt>),
+    Invoke(envelope::Invocation),
 }
 
-    Invoke(envelope::Invocation),
 /// What this is.
 #[derive(Serialize, ToSchema)]
 struct Index {
@@ -239,9 +241,9 @@ mod tests {
         assert_eq!(of("pretty=1"), Ok(None));
         assert_eq!(of("ask=what+time&limit=3"), Ok(Some("ask")));
         assert_eq!(of("key=NOW&format=markdown"), Ok(Some("key")));
+        assert_eq!(of("invoke=NOW&body=a&share"), Ok(Some("invoke")));
     }
 
-        assert_eq!(of("invoke=NOW&body=a&share"), Ok(Some("invoke")));
     #[test]
     fn two_verbs_are_ambiguous() {
         let fault = of("ask=x&key=NOW").unwrap_err();

@@ -45,8 +45,17 @@ impl Health {
         }
     }
 
-    fn is_stopping(&self) -> bool {
+    /// Whether the process was told to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
         self.stop.get().is_some_and(CancellationToken::is_cancelled)
+    }
+
+    /// Comes when the process is told to stop.
+    pub(crate) async fn stopping(&self) {
+        match self.stop.get() {
+            Some(stop) => stop.cancelled().await,
+            None => std::future::pending().await,
+        }
     }
 }
 

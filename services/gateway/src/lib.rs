@@ -9,6 +9,7 @@ mod door;
 mod request;
 mod upstream;
 
+mod approvals;
 mod directory;
 mod dispatch;
 mod health;
@@ -18,8 +19,9 @@ mod openapi;
 mod principals;
 mod receipt;
 mod recommended;
-
 mod tokens;
+mod watch_rules;
+
 use std::sync::Arc;
 
 use axum::Router;

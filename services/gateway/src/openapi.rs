@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use crate::answer::{Problem, media};
 use crate::app::App;
-use crate::{directory, dispatch, health, mcp, principals, receipt, recommended, tokens};
+use crate::{approvals, directory, dispatch, health, mcp, principals, receipt, recommended, tokens, watch_rules};
 
 const LLMS: &str = include_str!("llms.txt");
 
@@ -31,6 +31,7 @@ const LLMS: &str = include_str!("llms.txt");
         (name = "directory", description = "Writing and reading the book"),
         (name = "receipts", description = "What happened"),
         (name = "tokens", description = "Capability tokens: what a holder may run, how and for how long"),
+        (name = "approvals", description = "Calls that wait for a person, and the rules that hold them"),
         (name = "operator", description = "Standing answers and principals"),
         (name = "health", description = "For orchestrators")
     ),
@@ -50,17 +51,17 @@ impl Modify for Credentials {
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer.build()));
         let owner = ApiKeyValue::with_description("x-terminal-key", "The owner key");
         components.add_security_scheme("terminal_key", SecurityScheme::ApiKey(ApiKey::Header(owner)));
-        // Either, or none: what an anonymous caller may do is the deployment's choice.
         let holder = "`Cap` and a token; where it has a holder, beside the holder's proof for this call in `cap-proof`";
         let holder = ApiKeyValue::with_description("authorization", holder);
         components.add_security_scheme("token", SecurityScheme::ApiKey(ApiKey::Header(holder)));
         let share = ApiKeyValue::with_description("share", "A token that was minted for addresses");
         components.add_security_scheme("share", SecurityScheme::ApiKey(ApiKey::Query(share)));
+        // Either, or none: what an anonymous caller may do is the deployment's choice.
         document.security = Some(vec![
             SecurityRequirement::new::<_, _, &str>("bearer", []),
             SecurityRequirement::new::<_, _, &str>("terminal_key", []),
-            SecurityRequirement::default(),
             SecurityRequirement::new::<_, _, &str>("token", []),
+            SecurityRequirement::default(),
         ]);
     }
 }
@@ -69,16 +70,20 @@ impl Modify for Credentials {
 pub(crate) fn document() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::with_openapi(Api::openapi())
         .routes(routes!(dispatch::read, dispatch::invoke::invoke))
+        .routes(routes!(dispatch::batch::batch))
+        .routes(routes!(dispatch::progress::events))
         .merge(directory::routes())
         .merge(receipt::routes())
         .routes(routes!(recommended::list, recommended::set, recommended::remove))
         .routes(routes!(principals::list, principals::create))
         .routes(routes!(principals::delete))
         .routes(routes!(principals::revoke))
+        .merge(tokens::routes())
+        .merge(approvals::routes())
+        .merge(watch_rules::routes())
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(llms))
-        .merge(tokens::routes())
         .merge(mcp::routes())
 }
 

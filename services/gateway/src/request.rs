@@ -12,7 +12,7 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use callbook_domain::fault::{Fault, Reason};
 
-pub(crate) use self::body::{JsonBody, Object, is_import, json_text, object, too_large, unsupported};
+pub(crate) use self::body::{JsonBody, Object, is_import, json_text, object, too_large, unreadable, unsupported};
 pub(crate) use self::call::{CAP_PROOF, Call, REQUEST_ID, TERMINAL_KEY};
 pub(crate) use self::condition::{Etag, IfMatch, if_match, is_fresh};
 pub(crate) use self::query::{Limit, Query, Switch, decoded, names, nothing, recognize, wants};

@@ -17,6 +17,7 @@ mod watch;
 mod catalogue;
 mod cursor;
 mod kept;
+mod run_now;
 mod sight;
 mod summary;
 

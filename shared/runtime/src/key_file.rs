@@ -73,6 +73,19 @@ pub fn internal_key(settings: &Settings) -> Result<Key, KeyError> {
     key("internal_key", "internal.key", settings.internal_key.as_ref(), settings.data_dir.as_deref())
 }
 
+/// The key that signs tokens, where the operator gives it: the setting `CALLBOOK_ISSUER_KEY`, else the file
+/// `<data-dir>/issuer.key`, which is never made. What it says is not looked at.
+///
+/// # Errors
+/// One sentence that says what to do.
+pub fn issuer_key(settings: &Settings) -> Result<Option<SecretString>, KeyError> {
+    if let Some(set) = &settings.issuer_key {
+        return Ok(Some(set.clone()));
+    }
+    let Some(path) = settings.data_dir.as_deref().map(|dir| dir.join("issuer.key")) else { return Ok(None) };
+    Ok(content(&path, |source| unusable(&path, source))?.map(SecretString::from))
+}
+
 /// The private keys that sign tokens: one file each in `<data-dir>/issuer`, mode 0600, named by the key.
 #[derive(Clone, Debug)]
 pub struct KeyFolder(PathBuf);
@@ -142,6 +155,16 @@ fn key(
 }
 
 fn read(path: &Path, unusable: impl Fn(io::Error) -> KeyError) -> Result<Option<SecretString>, KeyError> {
+    let Some(text) = content(path, unusable)? else { return Ok(None) };
+    let key = text.trim_end_matches(['\n', '\r']);
+    if key.len() < SHORTEST || key.contains(['\n', '\r']) {
+        return Err(KeyError::NotAKey { path: path.to_owned() });
+    }
+    Ok(Some(SecretString::from(key)))
+}
+
+/// The text of a file that nobody else can read; nothing where there is none.
+fn content(path: &Path, unusable: impl Fn(io::Error) -> KeyError) -> Result<Option<String>, KeyError> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -153,11 +176,7 @@ fn read(path: &Path, unusable: impl Fn(io::Error) -> KeyError) -> Result<Option<
     }
     let mut text = String::new();
     file.take(LONGEST).read_to_string(&mut text).map_err(unusable)?;
-    let key = text.trim_end_matches(['\n', '\r']);
-    if key.len() < SHORTEST || key.contains(['\n', '\r']) {
-        return Err(KeyError::NotAKey { path: path.to_owned() });
-    }
-    Ok(Some(SecretString::from(key)))
+    Ok(Some(text))
 }
 
 /// Makes the file whole or not at all: two first starts at the same time agree on one key, and the loser says `false`.
@@ -261,6 +280,26 @@ mod tests {
         folder.forget("-a_kid").unwrap();
         folder.forget("-a_kid").unwrap();
         assert!(folder.read("-a_kid").unwrap().is_none());
+    }
+
+    #[test]
+    fn the_operators_signing_key_is_a_setting_or_a_file_of_any_lines_and_is_never_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let set = crate::settings::Overrides { data_dir: Some(dir.path().to_owned()), ..Default::default() };
+        let load = |issuer_key: Option<&str>| {
+            Settings::load(crate::settings::Overrides { issuer_key: issuer_key.map(str::to_owned), ..set.clone() })
+                .unwrap()
+        };
+        assert!(issuer_key(&load(None)).unwrap().is_none());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        let path = dir.path().join("issuer.key");
+        std::fs::write(&path, "-----BEGIN\nlines\n").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        assert!(matches!(issuer_key(&load(None)), Err(KeyError::Exposed { .. })));
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(issuer_key(&load(None)).unwrap().unwrap().expose_secret(), "-----BEGIN\nlines\n");
+        let given = issuer_key(&load(Some("a key of the setting"))).unwrap().unwrap();
+        assert_eq!(given.expose_secret(), "a key of the setting");
     }
 
     #[test]

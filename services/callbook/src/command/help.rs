@@ -47,8 +47,12 @@ pub const TEMPLATE: &str = "\
 
 \u{1b}[1m\u{1b}[4mOperate:\u{1b}[0m
   \u{1b}[1mkey\u{1b}[0m        Let callers in and shut them out
+  \u{1b}[1mtoken\u{1b}[0m      Hand out, narrow and take back rights to run rows
+  \u{1b}[1mapprovals\u{1b}[0m  Decide on calls that wait for a person
+  \u{1b}[1mwatch\u{1b}[0m      Say which calls of sensitive rows go on, wait or are refused
   \u{1b}[1mrecommend\u{1b}[0m  Set standing answers to kinds of questions
   \u{1b}[1mbreaker\u{1b}[0m    Let calls out again whose credential was refused too often
+  \u{1b}[1meval\u{1b}[0m       Measure how well questions find their rows
 
 \u{1b}[1m\u{1b}[4mRun Callbook:\u{1b}[0m
   \u{1b}[1mup\u{1b}[0m         Run every role in one process, on a private Postgres unless DATABASE_URL is set

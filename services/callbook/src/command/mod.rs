@@ -2,6 +2,7 @@
 
 mod client;
 mod dev_db;
+mod eval;
 mod flags;
 mod help;
 mod launch;
@@ -15,7 +16,8 @@ use clap::{Args, Parser, Subcommand};
 
 use client::Connection;
 use client::{
-    ask, breaker, contract, export, history, import, invoke, key, list, map, receipt, recommend, row, status,
+    approvals, ask, breaker, contract, export, history, import, invoke, key, list, map, receipt, recommend, row, status,
+    token, watch,
 };
 
 /// A book of everything that agents and platform teams can call.
@@ -62,10 +64,18 @@ enum Command {
 
     /// Let callers in and shut them out
     Key(Client<key::Key>),
+    /// Hand out, narrow and take back rights to run rows
+    Token(Client<token::Token>),
+    /// Decide on calls that wait for a person
+    Approvals(Client<approvals::Approvals>),
+    /// Say which calls of sensitive rows go on, wait or are refused
+    Watch(Client<watch::Watch>),
     /// Set standing answers to kinds of questions
     Recommend(Client<recommend::Recommend>),
     /// Let calls out again whose credential was refused too often
     Breaker(Client<breaker::Breaker>),
+    /// Measure how well questions find their rows
+    Eval(eval::Eval),
 
     /// Run every role in one process, on a private Postgres unless DATABASE_URL is set
     Up(up::Up),
@@ -97,6 +107,8 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Serve(serve) => serve.run(),
         Command::DevDb(dev_db) => dev_db.run(),
         Command::Launch(launch) => launch.run(),
+        Command::Eval(eval) => eval.run(),
+        Command::Launch(launch) => launch.run(),
         Command::Ask(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::Contract(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::Invoke(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
@@ -112,6 +124,9 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Import(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::Export(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::Key(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
+        Command::Token(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
+        Command::Approvals(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
+        Command::Watch(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::Recommend(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::Breaker(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
     }

@@ -21,7 +21,7 @@ pub use find::{of_invocation, wait};
 pub use govern::{delete_rule, put_rule, rules};
 pub use held::{Approval, State, id_text, parse_id};
 pub use list::list;
-pub use look::{Look, look};
+pub use look::look;
 pub use passage::{Passage, passage, verdict};
 pub use rule::{Action, Rule, Verdict};
 pub use watcher::Watcher;

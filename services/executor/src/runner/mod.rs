@@ -2,7 +2,7 @@
 
 mod agent;
 mod exchange;
-mod flow;
+pub mod flow;
 pub mod function;
 pub mod http;
 

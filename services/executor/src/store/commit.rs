@@ -196,8 +196,6 @@ async fn insert(connection: &mut PgConnection, group: &[&Candidate]) -> sqlx::Re
              ) as c (id, caller, principal, actor, idempotency_key, argument_hash, key, type, row_revision,
                      contract_hash, text_hash, effect, risk, runner, executor, lease_seconds, repairs, replay_of, trace,
                      started_at, warnings, nonce, input, event, pool, parent, lineage, links)
-         ), revoked as (
-             select n.id from unnest($29::uuid[], $30::text[]) as n (id, name) join revocation r on r.name = n.name
          ), admitted as (
              insert into invocation (
                  id, caller, actor, idempotency_key, argument_hash, key, type, row_revision, contract_hash, text_hash,
@@ -212,15 +210,13 @@ async fn insert(connection: &mut PgConnection, group: &[&Candidate]) -> sqlx::Re
              join directory d on d.key = c.key and d.revision = c.row_revision and d.enabled
              left join principal p on p.id = c.principal
              where (c.principal is null or (p.id is not null and p.revoked_at is null))
-               and not exists (select 1 from revoked where revoked.id = c.id)
+               and c.id <> all (select n.id from unnest($29::uuid[], $30::text[]) n (id, name) join revocation using (name))
              order by c.caller, c.idempotency_key, c.id
              on conflict on constraint invocation_idempotency do nothing
              returning id
-         ), logged as (
-             insert into event (at, kind, invocation, key, actor, body)
+         ), logged as (insert into event (at, kind, invocation, key, actor, body)
              select c.started_at, 'intent', c.id, c.key, c.actor, c.event from candidate c join admitted using (id)
-         ), kept as (
-             insert into payload (invocation, part, nonce, bytes, media_type)
+         ), kept as (insert into payload (invocation, part, nonce, bytes, media_type)
              select c.id, 'input', c.nonce, c.input, 'application/json' from candidate c join admitted using (id)
          )
          select id as "id!" from admitted"#,

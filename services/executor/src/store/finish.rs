@@ -52,7 +52,7 @@ impl Finished {
 /// Bytes to keep under their commitment.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// `request`, `response` or `output`.
+    /// `input`, `request`, `response` or `output`.
     pub name: &'static str,
     /// The bytes with their salt.
     pub sealed: Sealed,

@@ -4,7 +4,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::commit::Candidate;
-use super::finish::{Finished, output_bytes, parts};
+use super::finish::{Finished, Part, output_bytes, parts};
 
 macro_rules! column {
     ($rows:expr, $field:expr) => {
@@ -15,16 +15,22 @@ macro_rules! column {
 /// Writes the invocations, both events of each, and what is kept of them.
 pub async fn write(pool: &PgPool, group: &[(Candidate, Finished)]) -> sqlx::Result<()> {
     let mut transaction = pool.begin().await?;
+    insert(&mut transaction, group).await?;
+    keep(&mut transaction, group).await?;
+    transaction.commit().await
+}
+
+async fn insert(connection: &mut PgConnection, group: &[(Candidate, Finished)]) -> sqlx::Result<()> {
     sqlx::query!(
         "with call as (
              select * from unnest(
                  $1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::text[], $6::text[], $7::bigint[], $8::text[],
                  $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::uuid[], $15::text[],
-                 $16::timestamptz[], $17::text[], $18::bytea[], $19::bytea[], $20::text[], $21::timestamptz[],
-                 $22::bool[], $23::bool[], $24::text[], $25::text[], $26::bool[], $27::text[], $28::int[],
-                 $29::bigint[], $30::bool[], $31::text[], $32::text[], $33::text[], $34::float8[], $35::float8[]
+                 $16::timestamptz[], $17::text[], $18::text[], $19::timestamptz[], $20::bool[], $21::bool[],
+                 $22::text[], $23::text[], $24::bool[], $25::text[], $26::int[], $27::bigint[], $28::bool[],
+                 $29::text[], $30::text[], $31::text[], $32::float8[], $33::float8[]
              ) as c (id, caller, actor, argument_hash, key, type, row_revision, contract_hash, text_hash, effect, risk,
-                     runner, pool, executor, trace, started_at, warnings, nonce, input, intent, finished_at, ok,
+                     runner, pool, executor, trace, started_at, warnings, intent, finished_at, ok,
                      material, code, message, retryable, failed_at, upstream_status, output_bytes, truncated, result,
                      lineage, links, own_cost_usd, cost_usd)
          ), written as (
@@ -41,9 +47,6 @@ pub async fn write(pool: &PgPool, group: &[(Candidate, Finished)]) -> sqlx::Resu
              from call
              on conflict on constraint invocation_id do nothing
              returning id
-         ), kept as (
-             insert into payload (invocation, part, nonce, bytes, media_type)
-             select id, 'input', nonce, input, 'application/json' from call join written using (id)
          )
          insert into event (at, kind, invocation, key, actor, body)
          select started_at, 'intent', id, key, actor, intent from call join written using (id)
@@ -66,8 +69,6 @@ pub async fn write(pool: &PgPool, group: &[(Candidate, Finished)]) -> sqlx::Resu
         column!(group, |(c, _)| c.trace.clone()),
         column!(group, |(c, _)| c.started_at),
         column!(group, |(c, _)| c.warnings.join("\n")),
-        column!(group, |(c, _)| c.input.nonce.clone()),
-        column!(group, |(c, _)| c.input.bytes.clone()),
         column!(group, |(c, _)| c.event.clone()),
         column!(group, |(_, f)| f.at),
         column!(group, |(_, f)| f.ok),
@@ -85,14 +86,20 @@ pub async fn write(pool: &PgPool, group: &[(Candidate, Finished)]) -> sqlx::Resu
         column!(group, |(_, f)| f.own_cost_usd),
         column!(group, |(_, f)| f.cost_usd),
     )
-    .execute(&mut *transaction)
+    .execute(connection)
     .await?;
-    keep(&mut transaction, group).await?;
-    transaction.commit().await
+    Ok(())
 }
 
+/// Keeps what went in with what came out.
 async fn keep(connection: &mut PgConnection, group: &[(Candidate, Finished)]) -> sqlx::Result<()> {
-    let finished: Vec<Finished> = group.iter().map(|(_, finished)| finished.clone()).collect();
+    let with_input = group.iter().map(|(candidate, finished)| {
+        let (sealed, media_type) = (candidate.input.clone(), "application/json".to_owned());
+        let mut finished = finished.clone();
+        finished.parts.push(Part { name: "input", sealed, media_type });
+        finished
+    });
+    let finished: Vec<Finished> = with_input.collect();
     let ids: Vec<Uuid> = finished.iter().map(|finished| finished.id).collect();
     parts(connection, &finished, &ids).await
 }

@@ -2,6 +2,7 @@
 
 use callbook_wire::contract::v1::ContractFormat;
 use callbook_wire::directory::v1 as directory;
+use callbook_wire::executor::v1 as executor;
 use callbook_wire::receipt::v1::{CommitMode, ReceiptStatus};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -119,6 +120,28 @@ words! {
         Before = "durable",
         /// After it, together with the result.
         Read = "read",
+    }
+    /// How far a held call came.
+    ApprovalState of executor::ApprovalState {
+        /// Nobody has decided.
+        Held = "held",
+        /// The call may be fired once.
+        Approved = "approved",
+        /// The call is refused.
+        Refused = "refused",
+        /// The approved call was fired.
+        Used = "used",
+        /// Its time is over.
+        Expired = "expired",
+    }
+    /// What the watcher does with a call.
+    WatchAction of executor::WatchAction {
+        /// The call goes on.
+        Allow = "allow",
+        /// The call is refused.
+        Deny = "deny",
+        /// The call waits for a person.
+        Hold = "hold",
     }
     /// How a contract is rendered.
     Format of ContractFormat {

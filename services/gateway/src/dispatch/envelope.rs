@@ -1,14 +1,15 @@
-//! The answer to a call that ran.
+//! The answer to a call that ran, or that waits.
 
 use callbook_domain::fault::{Fault, Reason, Result};
 use callbook_wire::executor::v1 as wire;
 use callbook_wire::receipt::v1::{self as receipt, CommitMode};
+use http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::answer::{Typed, address, some};
+use crate::answer::{Answer, Typed, address, json_with, moment, some};
 
-/// The answer to a call that ran, also where the row failed.
+/// The answer to a call that ran, also where the row failed, and to one that waits for a person.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Invocation {
     /// True: it ran and succeeded.
@@ -18,6 +19,13 @@ pub(super) struct Invocation {
     /// True: the stored answer of the same idempotency key; nothing was fired now. Absent: it ran now.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     replayed: bool,
+    /// What the call waits for; nothing was fired. Absent: it does not wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    held: Option<Held>,
+    /// True: the call was accepted and runs on without a listener. Absent: it ended, or waits.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    accepted: bool,
     /// The output as text in the seed's form: `HTTP 200:` and the body, or `ERR:` and a code.
     result: String,
     /// The output: JSON as it is, else `{media_type, text}` or `{media_type, base64}`. Null: none.
@@ -39,6 +47,22 @@ pub(super) struct Invocation {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     mode: Option<&'static str>,
+}
+
+/// A call that waits for a person. The same call again, byte for byte, gives the same answer until it is decided; then it
+/// is fired once, or refused.
+#[derive(Serialize, ToSchema)]
+#[schema(as = HeldCall)]
+struct Held {
+    /// `apr_` and 26 characters.
+    approval: String,
+    /// Address of what a person sees before it decides.
+    url: String,
+    /// Why it waits: the reason of a rule, `sensitive` where no rule spoke, or `owner_gate`.
+    reason: String,
+    /// Until when it may be decided, and fired once it is approved.
+    #[schema(format = DateTime)]
+    expires_at: Option<String>,
 }
 
 /// Why a call that ran did not succeed.
@@ -88,6 +112,8 @@ impl Invocation {
             ok: answer.ok,
             ran: answer.ran,
             replayed: answer.replayed,
+            held: answer.held.map(|approval| Held::read(approval, base)),
+            accepted: answer.accepted,
             result: answer.result,
             output: Typed::read(answer.output, answer.media_type, answer.truncated),
             error: answer.error.map(Failure::read),
@@ -97,6 +123,23 @@ impl Invocation {
             warnings: answer.warnings,
             mode: (answer.mode == CommitMode::Read as i32).then_some("read"),
         })
+    }
+
+    /// 200, or 202 where it has not ended.
+    pub(super) fn answer(&self) -> Answer {
+        let open = self.held.is_some() || self.accepted;
+        json_with(if open { StatusCode::ACCEPTED } else { StatusCode::OK }, self)
+    }
+}
+
+impl Held {
+    fn read(approval: wire::Approval, base: &str) -> Self {
+        Held {
+            url: address(base, format!("/api/approvals/{}", approval.id)),
+            approval: approval.id,
+            reason: approval.reason,
+            expires_at: moment(approval.expires_at),
+        }
     }
 }
 
@@ -162,6 +205,17 @@ mod tests {
              \"receipt\":\"http://h/api/dispatch?receipt=inv_1\",\"public_receipt\":\"http://h/receipt/inv_1\",\
              \"contract_hash\":\"sha256:a\",\"ok\":true,\"did\":\"DONE — K\"},\"cost\":0.0,\"warnings\":[],\"trace\":\"0123\"}"
         );
+    }
+
+    #[test]
+    fn a_held_call_says_what_it_waits_for_and_that_it_did_not_run() {
+        let held = wire::Approval { id: "apr_1".into(), reason: "owner_gate".into(), ..wire::Approval::default() };
+        let answer = wire::Answer { held: Some(held), proof: Some(wire::Proof::default()), ..wire::Answer::default() };
+        let invocation = Invocation::read(Some(answer), "http://h").unwrap();
+        assert_eq!(invocation.answer().unwrap().status(), StatusCode::ACCEPTED);
+        let text = serde_json::to_string(&invocation).unwrap();
+        let expected = r#"{"ok":false,"ran":false,"held":{"approval":"apr_1","url":"http://h/api/approvals/apr_1","reason":"owner_gate","expires_at":null},"result""#;
+        assert!(text.starts_with(expected), "{text}");
     }
 
     #[test]

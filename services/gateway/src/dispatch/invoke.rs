@@ -22,7 +22,7 @@ use crate::app::App;
 use crate::request::{Call, JsonBody};
 use crate::upstream::rpc;
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// One call. `replay` stands alone; else `key` names the row, or `repairs` the call that is corrected.
 #[derive(Default, Deserialize, ToSchema)]
@@ -48,6 +48,12 @@ pub(crate) struct Body {
     /// How long the caller waits, in milliseconds; 30,000 where nothing is said, 600,000 at most.
     #[schema(minimum = 1)]
     pub(super) deadline_ms: Option<u64>,
+    /// How long a call that is held waits for its decision before it is answered 202, in milliseconds, within the
+    /// deadline. Absent: not at all. Goes with `key`, not with `repairs` or `replay`.
+    pub(super) wait_ms: Option<u32>,
+    /// True: the answer is 202 with the id once the call is committed, and the row runs on. Goes with `key`, not with
+    /// `repairs` or `replay`.
+    pub(super) r#async: Option<bool>,
 }
 
 /// What a call may say in its headers.
@@ -63,12 +69,16 @@ struct Headers {
     deadline_ms: Option<u64>,
 }
 
-/// Runs a row and gives its output with a proof. A call that ran answers 200 even where the row failed; a call that did
-/// not run answers with its status and `ran: false`.
+/// Runs a row and gives its output with a proof. A call that ran answers 200 even where the row failed; one that waits
+/// for a person 202 with `held`; a call that did not run answers with its status and `ran: false`.
 #[utoipa::path(
     post, path = "/api/dispatch", tag = "loop", request_body = Body,
     params(Headers),
-    responses((status = 200, description = "It ran, or its shape", body = Outcome), Refused)
+    responses(
+        (status = 200, description = "It ran, or its shape", body = Outcome),
+        (status = 202, description = "It waits and nothing was fired yet, or it was accepted and runs on", body = Invocation),
+        Refused
+    )
 )]
 pub(crate) async fn invoke(
     State(app): State<Arc<App>>,
@@ -96,15 +106,15 @@ pub(super) async fn answered(app: &App, call: Call, body: Body, headers: &Header
         _ if shape => Err(invalid("`shape` goes with `key` alone, not with `repairs` or `replay`", "shape").into()),
         Wanted::Invoke(request) => {
             let ran = run(app, &call, request, rpc!(executor.invoke)).await?;
-            json(&Invocation::read(ran.answer, &call.base)?)
+            Invocation::read(ran.answer, &call.base)?.answer()
         }
         Wanted::Repair(request) => {
             let ran = run(app, &call, request, rpc!(executor.repair)).await?;
-            json(&Invocation::read(ran.answer, &call.base)?)
+            Invocation::read(ran.answer, &call.base)?.answer()
         }
         Wanted::Replay(request) => {
             let ran = run(app, &call, request, rpc!(executor.replay)).await?;
-            json(&Invocation::read(ran.answer, &call.base)?)
+            Invocation::read(ran.answer, &call.base)?.answer()
         }
     }
 }
@@ -130,6 +140,13 @@ impl Wanted {
     fn read(body: Body, headers: &HeaderMap) -> Result<Self> {
         let idempotency_key = idempotency_key(body.idempotency_key, headers)?;
         let arguments = arguments(body.body, body.args)?;
+        if body.wait_ms.is_some() && (body.replay.is_some() || body.repairs.is_some()) {
+            return Err(invalid("`wait_ms` goes with `key` alone, not with `repairs` or `replay`", "wait_ms"));
+        }
+        if body.r#async == Some(true) && (body.replay.is_some() || body.repairs.is_some() || body.shape == Some(true)) {
+            return Err(invalid("`async` goes with `key` alone, not with `shape`, `repairs` or `replay`", "async"));
+        }
+        let wait_ms = body.wait_ms.unwrap_or_default();
         match (body.replay, body.repairs, body.key) {
             (Some(replay), None, None) if arguments.is_none() => {
                 Ok(Wanted::Replay(wire::ReplayRequest { invocation_id: id(&replay)?, idempotency_key }))
@@ -143,9 +160,14 @@ impl Wanted {
                 arguments,
                 idempotency_key,
             })),
-            (None, None, Some(key)) => {
-                Ok(Wanted::Invoke(wire::InvokeRequest { key, arguments, idempotency_key, ..Default::default() }))
-            }
+            (None, None, Some(key)) => Ok(Wanted::Invoke(wire::InvokeRequest {
+                key,
+                arguments,
+                idempotency_key,
+                wait_ms,
+                r#async: body.r#async.unwrap_or_default(),
+                ..Default::default()
+            })),
             (None, None, None) => Err(invalid("key required", "key")),
         }
     }

@@ -155,7 +155,7 @@ fn essence(headers: &HeaderMap) -> Option<String> {
 }
 
 /// What the reader says, which names fields and places and never repeats more than a name.
-fn unreadable(error: &serde_json::Error) -> Fault {
+pub(crate) fn unreadable(error: &serde_json::Error) -> Fault {
     Fault::new(Reason::InvalidRequest, format!("the body cannot be read: {error}"))
 }
 

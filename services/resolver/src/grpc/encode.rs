@@ -13,6 +13,7 @@ use crate::ask::Answered;
 use crate::catalogue::{Counts, category};
 use crate::describe::{Answer, too_large_hint};
 use crate::map::{Map, PREDICATES};
+use crate::run_now::run_now;
 use crate::summary::{Summary, docs, is_untrusted};
 
 /// All of an answer but whether it is stale.
@@ -20,7 +21,11 @@ pub(super) fn answered(answered: Answered) -> AskResponse {
     let matches: Vec<wire::Match> = answered
         .matches
         .into_iter()
-        .map(|(entry, hit)| wire::Match { score: hit.score, why: hit.why, ..summary(&entry) })
+        .map(|(entry, hit)| {
+            let short = summary(&entry);
+            let run_now = run_now(&entry, &short.example);
+            wire::Match { score: hit.score, why: hit.why, run_now, ..short }
+        })
         .collect();
     let contract = answered.contract.map(String::into_bytes);
     let best = contract.map(|json| wire::BestMatch { summary: matches.first().cloned(), contract_json: json.into() });

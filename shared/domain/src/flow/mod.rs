@@ -208,7 +208,8 @@ impl Step {
 }
 
 impl StepArguments {
-    fn slots(&self) -> Box<dyn Iterator<Item = &Slot> + '_> {
+    /// The slots, in order.
+    pub fn slots(&self) -> Box<dyn Iterator<Item = &Slot> + '_> {
         match self {
             StepArguments::Pipe(list) => Box::new(list.iter().flat_map(ArgTemplate::slots)),
             StepArguments::List(list) => Box::new(list.iter().flat_map(|argument| match argument {

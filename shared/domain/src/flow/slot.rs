@@ -1,5 +1,7 @@
 //! The places of an argument that a run fills.
 
+use std::fmt;
+
 use super::scan::Span;
 use super::{FlowError, Name};
 
@@ -34,6 +36,42 @@ pub enum Slot {
     Binding(Name),
     /// `$NAME`, where the operator declared it as public configuration.
     Variable(Name),
+}
+
+impl Slot {
+    /// Whether a step of the flow fills it, and not the call.
+    pub fn is_of_a_step(&self) -> bool {
+        match self {
+            Slot::Prev | Slot::Binding(_) => true,
+            Slot::Argument(_) | Slot::Rest(_) | Slot::Named(_) | Slot::Variable(_) => false,
+        }
+    }
+}
+
+/// As it is written.
+impl fmt::Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Slot::Argument(n) => write!(f, "${n}"),
+            Slot::Rest(n) => write!(f, "${n}+"),
+            Slot::Named(name) => write!(f, "${{{name}}}"),
+            Slot::Prev => f.write_str("$PREV"),
+            Slot::Binding(name) | Slot::Variable(name) => write!(f, "${}", name.as_str()),
+        }
+    }
+}
+
+/// As it is written; `$` of the text itself stands doubled.
+impl fmt::Display for ArgTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for piece in &self.pieces {
+            match piece {
+                Piece::Literal(text) => f.write_str(&text.replace('$', "$$"))?,
+                Piece::Slot(slot) => write!(f, "{slot}")?,
+            }
+        }
+        Ok(())
+    }
 }
 
 impl ArgTemplate {

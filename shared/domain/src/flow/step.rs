@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 use super::scan::{Cut, Span};
 use super::slot::{Dollar, Scope, dollar};
 use super::{Action, ArgTemplate, FlowError, ListArgument, MAX_FIELDS, Name, Step, StepArguments};
+use crate::json;
 use crate::key::Key;
 
 /// The words before a `:` that are no keys.
@@ -158,6 +159,9 @@ fn list_argument(element: &RawValue, list: Span<'_>, scope: &Scope<'_>) -> Resul
         if let Ok(Dollar::Slot(..)) = dollar(span.from(found)) {
             return span.from(found).fail("a slot can only stand in a string that is itself an element of the list");
         }
+    }
+    if let Err(problem) = json::check(json) {
+        return span.fail(format!("an element of the list is not taken: {problem}"));
     }
     Ok(ListArgument::Json(json.to_owned()))
 }

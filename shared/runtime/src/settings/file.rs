@@ -62,6 +62,7 @@ pub(super) struct LimitsTable {
     pub(super) import_bytes: Option<u32>,
     pub(super) url_bytes: Option<u32>,
     pub(super) in_flight: Option<u32>,
+    pub(super) per_origin: Option<u32>,
     pub(super) database_connections: Option<u32>,
 }
 

@@ -22,6 +22,9 @@ pub struct Limits {
     pub url_bytes: Option<NonZeroUsize>,
     /// Invocations that one executor runs at the same time. Default 1,024.
     pub in_flight: Option<NonZeroUsize>,
+    /// Calls that one executor holds to one upstream at the same time, so that one that hangs cannot hold them all.
+    /// Default 256.
+    pub per_origin: Option<NonZeroUsize>,
     /// Connections to Postgres that one process holds; there is always a limit. Default 32.
     pub database_connections: NonZeroU32,
 }
@@ -40,6 +43,7 @@ pub(super) fn limits(table: LimitsTable) -> Result<Limits, SettingsError> {
         import_bytes: size(table.import_bytes, 64 * 1024 * 1024),
         url_bytes: size(table.url_bytes, 8 * 1024),
         in_flight: size(table.in_flight, 1_024),
+        per_origin: size(table.per_origin, 256),
         database_connections: connections,
     })
 }

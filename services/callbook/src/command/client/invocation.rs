@@ -1,4 +1,4 @@
-//! The answer to a call that ran: what the row gave, and its proof.
+//! The answer to a call that ran, what the row gave and its proof, or to one that waits.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -19,11 +19,20 @@ struct Invocation {
     result: String,
     output: Option<Box<RawValue>>,
     error: Option<Failure>,
+    held: Option<Held>,
     proof: Proof,
     #[serde(default)]
     cost: f64,
     #[serde(default)]
     warnings: Vec<String>,
+}
+
+/// What a call waits for.
+#[derive(Debug, Deserialize)]
+struct Held {
+    approval: String,
+    reason: String,
+    expires_at: Option<String>,
 }
 
 /// Why a call that ran did not succeed.
@@ -84,12 +93,32 @@ impl Invocation {
         if let Some(error) = &self.error {
             notes.push(format!("callbook: {}", error.sentence()));
         }
+        if let Some(held) = &self.held {
+            notes.extend(held.sentences());
+        }
         notes.extend(self.warnings.iter().map(|warning| format!("warning: {warning}")));
         let replayed = if self.replayed { " · stored answer, nothing fired" } else { "" };
         let cost = if self.cost > 0.0 { format!(" · ${}", self.cost) } else { String::new() };
-        let did = if self.error.is_some() { "FAILED" } else { self.proof.did.as_str() };
+        let did = match (&self.error, &self.held) {
+            (Some(_), _) => "FAILED",
+            (None, Some(_)) => "HELD",
+            (None, None) => self.proof.did.as_str(),
+        };
         notes.push(format!("{did} · {}{replayed}{cost}", self.proof.invocation_id));
         notes
+    }
+}
+
+impl Held {
+    fn sentences(&self) -> [String; 2] {
+        let until = self.expires_at.as_deref().unwrap_or("?");
+        [
+            format!("callbook: the call waits for a person until {until} ({})", self.reason),
+            format!(
+                "nothing was fired; once `callbook approvals approve {}` was said, the same call again is",
+                self.approval
+            ),
+        ]
     }
 }
 
@@ -117,6 +146,23 @@ mod tests {
             "cost":0.0,"warnings":["unknown property `x`"],"trace":"t"}"#,
         );
         assert_eq!(done.notes(), ["warning: unknown property `x`", "DONE — NOW · inv_1"]);
+    }
+
+    #[test]
+    fn a_held_call_says_how_it_goes_on() {
+        let held = invocation(
+            r#"{"ok":false,"ran":false,"held":{"approval":"apr_1","url":"http://h/api/approvals/apr_1","reason":"sensitive",
+            "expires_at":"2026-01-01T00:15:00.000Z"},"result":"","output":null,"proof":{"invocation_id":"inv_1","did":""},
+            "cost":0.0,"warnings":[]}"#,
+        );
+        assert_eq!(
+            held.notes(),
+            [
+                "callbook: the call waits for a person until 2026-01-01T00:15:00.000Z (sensitive)",
+                "nothing was fired; once `callbook approvals approve apr_1` was said, the same call again is",
+                "HELD · inv_1"
+            ]
+        );
     }
 
     #[test]

@@ -46,6 +46,9 @@ pub struct Invoke {
     /// How long to wait, in milliseconds [default: 30000]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     deadline_ms: Option<u64>,
+    /// How long to wait for the decision of a call that is held, in milliseconds, within the deadline
+    #[arg(long, value_name = "MS", conflicts_with_all = ["replay", "repairs"])]
+    wait_ms: Option<u32>,
     /// The invocation that this call corrects
     #[arg(long, value_name = "INV", conflicts_with = "replay")]
     repairs: Option<String>,
@@ -70,6 +73,8 @@ struct Call {
     #[serde(skip_serializing_if = "Option::is_none")]
     deadline_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    wait_ms: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     repairs: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<String>,
@@ -93,6 +98,7 @@ impl Invoke {
             shape: self.shape,
             idempotency_key: self.idempotency_key,
             deadline_ms: self.deadline_ms,
+            wait_ms: self.wait_ms,
             repairs: self.repairs,
             replay: self.replay,
         })
@@ -132,6 +138,7 @@ mod tests {
             sent(&["W", "--idempotency-key", "a", "--deadline-ms", "50", "--repairs", "inv_1"]),
             r#"{"key":"W","idempotency_key":"a","deadline_ms":50,"repairs":"inv_1"}"#
         );
+        assert_eq!(sent(&["W", "--wait-ms", "900"]), r#"{"key":"W","wait_ms":900}"#);
         assert_eq!(sent(&["--replay", "inv_1"]), r#"{"replay":"inv_1"}"#);
         assert_eq!(sent(&["W", "--", "-1|2"]), r#"{"key":"W","body":"-1|2"}"#);
     }

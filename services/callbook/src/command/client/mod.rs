@@ -10,6 +10,7 @@ mod text;
 mod trouble;
 mod value;
 
+pub mod approvals;
 pub mod ask;
 pub mod breaker;
 pub mod contract;
@@ -26,6 +27,8 @@ pub mod recommend;
 pub mod row;
 pub mod shape;
 pub mod status;
+pub mod token;
+pub mod watch;
 
 use std::convert::Infallible;
 use std::process::ExitCode;

@@ -9,8 +9,9 @@ use super::screen::{Form, Screen};
 use super::text::{BAD, GOOD, Pairs, visible};
 use super::{Ended, Verdict};
 
+/// The outbound request of a call, or what would run in its place.
 #[derive(Debug, Deserialize)]
-struct Shape {
+pub struct Shape {
     method: Option<String>,
     url: Option<String>,
     #[serde(default)]
@@ -46,7 +47,8 @@ pub fn show(answer: &Answer, screen: &Screen) -> Ended {
 }
 
 impl Shape {
-    fn lines(&self, screen: &Screen) -> String {
+    /// It for people.
+    pub fn lines(&self, screen: &Screen) -> String {
         let mut pairs = Pairs::default();
         if let (Some(method), Some(url)) = (&self.method, &self.url) {
             pairs.add("request", format!("{method} {url}"));

@@ -13,6 +13,7 @@ use super::book;
 use super::chat::{FunctionCall, FunctionSpec, Reply};
 use super::prompt::data;
 use super::turn::{Turn, take};
+use crate::approval;
 use crate::call::Answer;
 use crate::child::Running;
 use crate::runner::function::tags::{self, WORDS};
@@ -149,6 +150,13 @@ fn sent_of(turn: &Turn) -> Sent {
 
 fn of_answer(what: &str, answer: Result<Answer>) -> (String, bool) {
     match answer {
+        Ok(Answer { held: Some(held), .. }) => {
+            let why = format!(
+                "not run: it waits for a person, who decides on it as {}. Go on without it, or say that it waits.",
+                approval::id_text(held.id)
+            );
+            told(what, None, "held", &why, true)
+        }
         Ok(answer) => {
             let id = answer.id.to_string();
             told(what, Some(&id), if answer.ok { "ok" } else { "failed" }, &answer.result, !answer.ok)

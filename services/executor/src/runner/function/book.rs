@@ -5,7 +5,7 @@ use callbook_domain::caller::Caller;
 use callbook_domain::compile::Compiled;
 use callbook_domain::contract::{self, Rendered, clean};
 use callbook_domain::fault::{Fault, Reason};
-use callbook_domain::invocation::{InvocationId, unknown};
+use callbook_domain::invocation::unknown;
 use callbook_domain::json;
 use callbook_domain::key::Key;
 use callbook_domain::outcome::{Failure, Output};
@@ -106,23 +106,22 @@ fn seen<'a>(world: &World<'_>, snapshot: &'a Snapshot, key: &str) -> Result<(&'a
 /// The confirmation of an invocation: that it is on record, and how it stands. No input, no output, no names.
 pub(super) async fn receipt(world: &World<'_>, arguments: &[Argument]) -> Given {
     let confirmed = receipt::confirm(world.app, text_of(arguments, 0).trim()).await;
-    let (record, events) = confirmed.map_err(|fault| failed(&fault, Effect::Read))?;
-    if !Key::parse(&record.key).is_ok_and(|key| world.call.caller.sees(&key)) {
+    let confirmed = confirmed.map_err(|fault| failed(&fault, Effect::Read))?;
+    if !Key::parse(&confirmed.key).is_ok_and(|key| world.call.caller.sees(&key)) {
         return Err(failed(&unknown(), Effect::Read));
     }
-    let id = |id: Option<uuid::Uuid>| id.map(InvocationId);
-    let logged = |part| Some(receipt::logged_commitment(&events, part)).filter(|text| !text.is_empty());
+    let logged = |part| Some(confirmed.commitment(part)).filter(|text| !text.is_empty());
     let value = json!({
         "confirmed": true,
-        "invocation_id": InvocationId(record.id),
-        "status": receipt::status(&record).as_str(),
-        "key": record.key,
-        "contract_hash": record.contract_hash,
-        "started_at": timestamp(record.started_at),
-        "ended_at": record.finished_at.map(timestamp),
-        "mode": record.mode,
-        "repairs": id(record.repairs),
-        "replay_of": id(record.replay_of),
+        "invocation_id": confirmed.id,
+        "status": confirmed.status.as_str(),
+        "key": confirmed.key,
+        "contract_hash": confirmed.contract_hash,
+        "started_at": timestamp(confirmed.started_at),
+        "ended_at": confirmed.ended_at.map(timestamp),
+        "mode": confirmed.mode.as_str(),
+        "repairs": confirmed.repairs,
+        "replay_of": confirmed.replay_of,
         "commitments": {
             "input": logged("input"),
             "output": logged("output"),

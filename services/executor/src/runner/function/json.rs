@@ -11,7 +11,7 @@ use super::{Given, text_of};
 
 /// The node of a JSONPath in a document, or the list of nodes where the path can name several. A document may have the
 /// seed's `HTTP 200:` in front.
-pub(super) fn get(arguments: &[Argument]) -> Given {
+pub(in crate::runner) fn get(arguments: &[Argument]) -> Given {
     let path = Path::parse(text_of(arguments, 0))?;
     let text = without_status(text_of(arguments, 1)).trim();
     let value = json::value(text).map_err(|problem| bad_json("the document", &problem))?;

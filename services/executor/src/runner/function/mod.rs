@@ -17,6 +17,7 @@ mod sql;
 pub(super) mod tags;
 mod text;
 
+pub(in crate::runner) use json::get as json_get;
 pub(crate) use sql::Databases;
 
 #[cfg(test)]
