@@ -102,6 +102,7 @@ async fn the_key_is_the_same_in_the_header_in_the_body_and_over_grpc() {
         arguments: Some(Arguments { form: Some(Form::Body(amount.into())) }),
         idempotency_key: Some("order-1".into()),
         repairs: None,
+        ..InvokeRequest::default()
     };
     let answer = executor.invoke(owned(request("7"))).await.unwrap().into_inner().answer.unwrap();
     assert!(answer.replayed && answer.ok);

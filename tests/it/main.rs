@@ -34,6 +34,8 @@ mod walk_grpc;
 mod invocations;
 mod layout;
 mod mcp;
+mod mcp_consent;
+mod mcp_tools;
 mod limits;
 mod nothing_lost;
 mod once;

@@ -1,10 +1,13 @@
 //! An MCP client of either era that sends one message at a time and keeps nothing.
 
+use callbook::node::{Node, Role};
+use callbook_domain::clock::Clock;
+use callbook_runtime::settings::{Overrides, Settings};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use crate::door::{Answer, Door, send};
-use crate::world::OWNER;
+use crate::world::{OWNER, keys};
 
 /// The revision whose requests carry everything themselves.
 pub const MODERN: &str = "2026-07-28";
@@ -150,4 +153,21 @@ pub fn text(result: &Value) -> String {
     let blocks = result["content"].as_array().cloned().unwrap_or_default();
     let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
     texts.join("\n")
+}
+
+/// One more gateway in front of a deployment's services, with nothing of its own.
+pub async fn gateway(grpc: &str) -> (Door, Node) {
+    let at = grpc.trim_start_matches("http://").to_owned();
+    let settings = Settings::load(Overrides {
+        http: Some("127.0.0.1:0".to_owned()),
+        admin: Some("127.0.0.1:0".to_owned()),
+        resolver: Some(at.clone()),
+        contract: Some(at.clone()),
+        gate: Some(at.clone()),
+        executors: Some(format!("default={at}")),
+        ..Overrides::default()
+    })
+    .unwrap();
+    let node = Node::start(&settings, &[Role::Gateway].into(), &keys(), Clock::system()).await.unwrap();
+    (Door::at(format!("http://{}", node.http.unwrap())), node)
 }

@@ -68,6 +68,12 @@ impl World {
     }
 }
 
+/// The keys of every deployment of the tests.
+pub fn keys() -> Keys {
+    let secret = |text: &str| SecretString::from(text.to_owned());
+    Keys { owner: secret(OWNER), internal: secret("internal-key-of-the-tests-012345") }
+}
+
 /// A message with the owner's credential.
 pub fn owned<T>(message: T) -> tonic::Request<T> {
     keyed(OWNER, message)
@@ -130,8 +136,7 @@ impl Builder {
             ..self.overrides
         })
         .unwrap();
-        let secret = |text: &str| SecretString::from(text.to_owned());
-        let keys = Keys { owner: secret(OWNER), internal: secret("internal-key-of-the-tests-012345") };
+        let keys = keys();
         let roles: BTreeSet<Role> = Role::ALL.into();
         let node = Node::start(&settings, &roles, &keys, self.clock.clone()).await.unwrap();
         World {

@@ -124,7 +124,7 @@ impl Node {
         }
         if let Some(listener) = http {
             node.http = Some(listener.local_addr()?);
-            node.serve_gateway(settings, listener)?;
+            node.serve_gateway(settings, keys, listener)?;
         }
         readiness.ready("start");
         Ok(node)
@@ -165,12 +165,16 @@ impl Node {
         }
     }
 
-    fn serve_gateway(&mut self, settings: &Settings, listener: TcpListener) -> Result<()> {
+    fn serve_gateway(&mut self, settings: &Settings, keys: &Keys, listener: TcpListener) -> Result<()> {
         let encrypted = settings.peers.tls.as_ref().is_some_and(|tls| tls.identity.is_some());
         let scheme = if encrypted { "https" } else { "http" };
         let own = self.grpc.map_or_else(|| settings.grpc.to_string(), |at| at.to_string());
         let own = format!("{scheme}://{own}");
-        let config = callbook_gateway::Config::from_settings(settings, own.parse()?)?;
+        let mut config = callbook_gateway::Config::from_settings(settings, own.parse()?)?;
+        let internal = keys.internal.expose_secret();
+        if !internal.is_empty() {
+            config.state_key = internal.as_bytes().to_vec();
+        }
         let stop = self.stop.clone();
         self.tasks.spawn(async move { callbook_gateway::serve(listener, config, stop).await.map_err(Into::into) });
         Ok(())

@@ -45,6 +45,9 @@ pub struct Config {
     pub public_url: Option<String>,
     /// Whether only this machine reaches it: then it answers MCP clients to no other name. Default off.
     pub local_only: bool,
+    /// The MAC key of what clients carry between rounds of a request: the deployment's internal key, the same for all
+    /// replicas. Default: one of this process alone.
+    pub state_key: Vec<u8>,
     /// Whose JWTs the services take as credentials (`iss`). Default none.
     pub issuers: Vec<String>,
     /// The scopes that those issuers' tokens may have.
@@ -92,6 +95,7 @@ impl Config {
             tls: None,
             public_url: None,
             local_only: false,
+            state_key: [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()].map(uuid::Uuid::into_bytes).concat(),
             issuers: Vec::new(),
             scopes: Vec::new(),
             limits: limits(),

@@ -17,11 +17,14 @@ mod discover;
 mod four;
 mod typed;
 
+mod ask;
 mod call;
+mod consent;
 mod content;
 mod page;
 mod refusal;
 mod schema;
+mod state;
 mod tool;
 
 mod completion;
@@ -35,6 +38,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::routing::{any, get};
+use callbook_domain::fault::{Fault, Reason};
 use http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -51,6 +55,11 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .route(Surface::Seed.path(), at(Surface::Seed))
         .route("/.well-known/oauth-protected-resource", get(wellknown::metadata))
         .route("/.well-known/oauth-protected-resource/{*path}", get(wellknown::metadata))
+}
+
+/// The fault where no executor is set up.
+fn nobody() -> Fault {
+    Fault::new(Reason::ServiceUnavailable, "no executor is set up")
 }
 
 /// What is shown at one address.

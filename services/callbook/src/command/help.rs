@@ -55,6 +55,7 @@ pub const TEMPLATE: &str = "\
   \u{1b}[1meval\u{1b}[0m       Measure how well questions find their rows
 
 \u{1b}[1m\u{1b}[4mRun Callbook:\u{1b}[0m
+  \u{1b}[1mmcp\u{1b}[0m        Speak MCP over standard input and output, for hosts that start local servers
   \u{1b}[1mup\u{1b}[0m         Run every role in one process, on a private Postgres unless DATABASE_URL is set
   \u{1b}[1mserve\u{1b}[0m      Run the named roles in this process
   \u{1b}[1mdev-db\u{1b}[0m     Run a command with DATABASE_URL set to a Postgres that is thrown away afterwards

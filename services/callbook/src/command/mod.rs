@@ -16,8 +16,8 @@ use clap::{Args, Parser, Subcommand};
 
 use client::Connection;
 use client::{
-    approvals, ask, breaker, contract, export, history, import, invoke, key, list, map, receipt, recommend, row, status,
-    token, watch,
+    approvals, ask, breaker, contract, export, history, import, invoke, key, list, map, mcp, receipt, recommend, row,
+    status, token, watch,
 };
 
 /// A book of everything that agents and platform teams can call.
@@ -77,6 +77,8 @@ enum Command {
     /// Measure how well questions find their rows
     Eval(eval::Eval),
 
+    /// Speak MCP over standard input and output, for hosts that start local servers
+    Mcp(Client<mcp::Mcp>),
     /// Run every role in one process, on a private Postgres unless DATABASE_URL is set
     Up(up::Up),
     /// Run the named roles in this process
@@ -128,6 +130,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Approvals(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::Watch(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::Recommend(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
+        Command::Mcp(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::Breaker(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
     }
 }

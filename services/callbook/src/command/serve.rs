@@ -39,7 +39,9 @@ impl Serve {
 pub fn keys(settings: &Settings, roles: &BTreeSet<Role>) -> Result<(Keys, bool)> {
     if roles.iter().all(|role| *role == Role::Gateway) {
         let none = || SecretString::from(String::new());
-        return Ok((Keys { owner: none(), internal: none() }, false));
+        // Without one, what an MCP client carries between two rounds is good at this process alone.
+        let internal = settings.internal_key.clone().unwrap_or_else(none);
+        return Ok((Keys { owner: none(), internal }, false));
     }
     let owner = key_file::owner_key(settings)?;
     let internal = key_file::internal_key(settings)?;

@@ -25,6 +25,9 @@ pub struct Up {
     /// Put the starter rows into the book; what it holds, or held and lost, is left as it is
     #[arg(long)]
     sample: bool,
+    /// Put the rows into the book that the official MCP suite calls by their names
+    #[arg(long)]
+    with_conformance_rows: bool,
     #[command(flatten)]
     flags: Flags,
 }
@@ -42,9 +45,15 @@ impl Up {
             }
             let banner = settings.clone();
             until_signal(settings, roles, keys, async move |node| {
-                let loaded = if self.sample { Some(starter_rows(node).await?) } else { None };
+                let mut loaded = Vec::new();
+                if self.sample {
+                    loaded.push(("sample", put(node, sample::ROWS).await?));
+                }
+                if self.with_conformance_rows {
+                    loaded.push(("conform", put(node, sample::CONFORMANCE).await?));
+                }
                 welcome(node, &banner, just_made)?;
-                loaded.iter().for_each(tell);
+                loaded.iter().for_each(|(what, loaded)| tell(what, loaded));
                 Ok(())
             })
             .await
@@ -65,16 +74,16 @@ fn private_cluster(settings: &mut Settings) -> Result<Option<Cluster>> {
     Ok(Some(cluster))
 }
 
-async fn starter_rows(node: &Node) -> Result<Loaded> {
+async fn put(node: &Node, rows: &str) -> Result<Loaded> {
     let directory = node.directory().context("up holds the book")?;
-    let loaded = sample::load(directory, node.clock()).await;
-    loaded.map_err(|fault| anyhow::anyhow!("the starter rows cannot be written: {fault}"))
+    let loaded = sample::load(directory, node.clock(), rows).await;
+    loaded.map_err(|fault| anyhow::anyhow!("the rows cannot be written: {fault}"))
 }
 
-/// Says on stderr what became of the starter rows.
+/// Says on stderr what became of the rows.
 #[expect(clippy::print_stderr, reason = "this is what a person waits for")]
-fn tell(loaded: &Loaded) {
-    eprintln!("  sample {} starter rows added, {} left as they are", loaded.added, loaded.left);
+fn tell(what: &str, loaded: &Loaded) {
+    eprintln!("  {what} {} rows added, {} left as they are", loaded.added, loaded.left);
     loaded.refused.iter().for_each(|refused| eprintln!("         refused {refused}"));
 }
 

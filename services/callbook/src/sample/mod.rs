@@ -14,6 +14,9 @@ use serde::Deserialize;
 /// The rows as NDJSON, in the shape that an import takes.
 pub const ROWS: &str = include_str!("rows.ndjson");
 
+/// The rows that the official suite of the Model Context Protocol calls by their names, in the same shape.
+pub const CONFORMANCE: &str = include_str!("../../../../tests/conformance/rows.ndjson");
+
 /// What became of the starter rows.
 #[derive(Debug, Default)]
 pub struct Loaded {
@@ -30,14 +33,14 @@ struct Named {
     key: Key,
 }
 
-/// Adds the starter rows as the owner. What exists is left, and so is what somebody took out: a start must not undo
+/// Adds rows as the owner, given as NDJSON. What exists is left, and so is what somebody took out: a start must not undo
 /// what an operator decided.
 ///
 /// # Errors
 /// Where the database does not answer.
-pub async fn load(directory: Arc<Directory>, clock: Clock) -> Result<Loaded> {
+pub async fn load(directory: Arc<Directory>, clock: Clock, rows: &str) -> Result<Loaded> {
     let (mut new, mut left) = (String::new(), 0);
-    for line in ROWS.lines() {
+    for line in rows.lines() {
         if is_known(&directory, line).await? {
             left += 1;
         } else {

@@ -4,7 +4,7 @@ use callbook_domain::fault::{Fault, Reason};
 use callbook_domain::outcome::Output;
 use callbook_domain::schema::Schema;
 use callbook_wire::executor::v1 as wire;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Surface;
 use super::content::{self, Block, Form};
@@ -17,9 +17,17 @@ use crate::upstream::rpc;
 
 /// Runs a row. Hanging up cancels what has not been committed.
 pub(super) async fn run(context: &Context, request: wire::InvokeRequest) -> Result<wire::Answer, Fault> {
-    let ran = invoke::run(&context.app, &context.call, request, rpc!(executor.invoke)).await?;
+    let answer = invoke::run(&context.app, &context.call, request, rpc!(executor.invoke)).await?.answer;
+    progress(context, 1, "done").await;
     context.took_credential();
-    ran.answer.ok_or_else(|| Fault::new(Reason::Internal, "the executor's answer is empty").with("fired", "unknown"))
+    answer.ok_or_else(|| Fault::new(Reason::Internal, "the executor's answer is empty").with("fired", "unknown"))
+}
+
+/// Tells a client that wants to hear of it how far a call is. How many steps there will be is not known.
+async fn progress(context: &Context, done: u32, message: &str) {
+    let Some(token) = context.meta.progress_token() else { return };
+    let params = json!({"progressToken": token, "progress": done, "message": message});
+    context.events.send("notifications/progress", &params).await;
 }
 
 /// The answer of a row that ran. `output` is the schema that the listing gave for it.

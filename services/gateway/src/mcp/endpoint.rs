@@ -59,6 +59,11 @@ impl Context {
         Ok(())
     }
 
+    /// The key that seals what clients carry.
+    pub(super) fn state_key(&self) -> &[u8] {
+        &self.app.config.state_key
+    }
+
     /// Remembers that a service has taken the credential.
     pub(super) fn took_credential(&self) {
         self.judged.store(true, Ordering::Relaxed);

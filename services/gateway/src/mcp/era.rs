@@ -48,6 +48,11 @@ impl Capabilities {
     pub(super) fn can_show_form(&self) -> bool {
         self.elicitation.as_ref().is_some_and(|modes| modes.is_empty() || modes.contains_key("form"))
     }
+
+    /// Whether it can open an address for a person.
+    pub(super) fn can_open_url(&self) -> bool {
+        self.elicitation.as_ref().is_some_and(|modes| modes.contains_key("url"))
+    }
 }
 
 /// What the request says about itself in `_meta`.

@@ -10,8 +10,10 @@ use callbook_wire::executor::v1 as executor;
 use callbook_wire::executor::v1::arguments::Form;
 use callbook_wire::resolver::v1::AskRequest;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
+use super::consent::{Round, Wait};
 use super::content::Block;
 use super::endpoint::Context;
 use super::header;
@@ -90,7 +92,15 @@ pub(super) async fn call(context: &Context, mut params: Params) -> Result<Outcom
     let done = match name.as_str() {
         "ask" => with(arguments, async |asked| ask(context, asked).await).await,
         "contract" => with(arguments, async |asked| contract(context, asked).await).await,
-        "invoke" => with(arguments, async |asked| run(context, asked).await).await,
+        "invoke" => {
+            let text = arguments.as_deref().map_or("{}", RawValue::get).to_owned();
+            let round = Round::take(context, &mut params, ("tools/call", "invoke", ""), &text)?;
+            let wait_ms = match round.wait(context)? {
+                Wait::Ms(wait_ms) => wait_ms,
+                Wait::GivenUp(why) => return Ok(failed(&why)),
+            };
+            with(arguments, async |asked| run(context, asked, &round, wait_ms).await).await
+        }
         "receipt" => with(arguments, async |asked| receipt::show(context, asked).await).await,
         other => return Err(RpcError::params(format!("`{other}` is no tool of this server"))),
     };
@@ -102,7 +112,7 @@ async fn with<A: for<'a> Deserialize<'a>>(
     arguments: Option<Raw>,
     tool: impl AsyncFnOnce(A) -> Result<Outcome, Fault>,
 ) -> Result<Outcome, Fault> {
-    let text = arguments.as_deref().map_or("{}", serde_json::value::RawValue::get);
+    let text = arguments.as_deref().map_or("{}", RawValue::get);
     match serde_json::from_str(text) {
         Ok(asked) => tool(asked).await,
         Err(error) => Ok(failed(&format!("arguments_invalid: {error}\nNothing ran."))),
@@ -182,7 +192,7 @@ struct Wanted {
     shape: bool,
 }
 
-async fn run(context: &Context, wanted: Wanted) -> Result<Outcome, Fault> {
+async fn run(context: &Context, wanted: Wanted, round: &Round, wait_ms: u32) -> Result<Outcome, Fault> {
     let form = match (wanted.args, wanted.body) {
         (None, None) => None,
         (None, Some(body)) => Some(Form::Body(body)),
@@ -205,9 +215,14 @@ async fn run(context: &Context, wanted: Wanted) -> Result<Outcome, Fault> {
         key: wanted.key,
         arguments,
         idempotency_key: wanted.idempotency_key,
+        wait_ms,
         ..executor::InvokeRequest::default()
     };
-    Ok(call::shown(context, call::run(context, request).await?, None))
+    let answer = call::run(context, request).await?;
+    match &answer.held {
+        Some(held) => round.held(context, held, Map::new()).await,
+        None => Ok(call::shown(context, answer, None)),
+    }
 }
 
 fn invalid(sentence: &'static str, field: &'static str) -> Fault {

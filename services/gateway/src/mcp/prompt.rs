@@ -9,6 +9,7 @@ use callbook_wire::resolver::v1::{ListSignaturesRequest, Signature, SignatureKin
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
+use super::consent::{Next, Round};
 use super::content::{self, Block, Form};
 use super::endpoint::Context;
 use super::message::{Params, RpcError, code};
@@ -23,20 +24,21 @@ const PAGE: u32 = 1_000;
 pub(super) async fn list(context: &Context, mut params: Params) -> Result<Outcome, RpcError> {
     let page_token = params.take("cursor")?.unwrap_or_default();
     let found = rows(context, ListSignaturesRequest { page_token, ..ListSignaturesRequest::default() }).await?;
-    let prompts: Vec<Value> = found.signatures.iter().map(described).collect();
+    let is_modern = context.era.is_modern();
+    let prompts: Vec<Value> = found.signatures.iter().map(|row| described(row, is_modern)).collect();
     let next = Some(found.next_page_token).filter(|next| !next.is_empty());
     Ok(Outcome::of("prompts", &prompts).optional("nextCursor", next.as_ref()).hints(Hints::BOOK))
 }
 
-fn described(row: &Signature) -> Value {
-    json!({"name": tool::name(&row.key), "description": typed::words(row), "arguments": arguments(row)})
+fn described(row: &Signature, is_modern: bool) -> Value {
+    json!({"name": tool::name(&row.key), "description": typed::words(row), "arguments": arguments(row, is_modern)})
 }
 
-fn arguments(row: &Signature) -> Vec<Value> {
+fn arguments(row: &Signature, is_modern: bool) -> Vec<Value> {
     if row.text.is_some() {
         return Vec::new();
     }
-    let schema = typed::arguments(row).schema;
+    let schema = typed::offered(row, is_modern).schema;
     let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     let argument = |(name, told): (String, Value)| {
@@ -60,7 +62,15 @@ pub(super) async fn give(context: &Context, mut params: Params) -> Result<Outcom
     let row = row.ok_or_else(|| RpcError::params(format!("`{name}` is no prompt of this server")))?;
     let blocks = match &row.text {
         Some(text) => vec![Block::text(text.as_str())],
-        None => made(context, &row, sent).await?,
+        None => {
+            let text = Value::Object(sent.clone()).to_string();
+            let round = Round::take(context, &mut params, ("prompts/get", &row.key, &row.contract_hash), &text)?;
+            match round.next(context, &row, sent)? {
+                Next::Run { arguments, .. } => made(context, &row, arguments).await?,
+                Next::Ask(outcome) => return Ok(outcome),
+                Next::Refuse(why) => return Err(RpcError::params(why)),
+            }
+        }
     };
     let messages: Vec<Value> = blocks.iter().map(|block| json!({"role": "user", "content": block})).collect();
     Ok(Outcome::of("messages", &messages).field("description", &row.what))

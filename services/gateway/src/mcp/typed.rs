@@ -5,12 +5,15 @@ use callbook_domain::fault::Fault;
 use callbook_wire::executor::v1 as executor;
 use callbook_wire::executor::v1::arguments::Form;
 use callbook_wire::resolver::v1::{ListSignaturesRequest, Signature};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::ask::without_questions;
+use super::consent::{Next, Round};
 use super::endpoint::Context;
 use super::header;
 use super::message::{Params, RpcError};
-use super::refusal::refused;
+use super::refusal::{failed, refused};
 use super::reply::{Hints, Outcome};
 use super::schema::{self, Arguments};
 use super::{Surface, call, tool};
@@ -47,7 +50,7 @@ fn described(row: &Signature, is_modern: bool) -> Value {
         "name": tool::name(&row.key),
         "title": title(row),
         "description": description(row),
-        "inputSchema": arguments(row).schema,
+        "inputSchema": offered(row, is_modern).schema,
         "annotations": annotations(row),
     });
     if let Some(output) = output_schema(row, is_modern) {
@@ -124,27 +127,51 @@ pub(super) async fn call(context: &Context, mut params: Params) -> Result<Outcom
         Ok(None) => return Err(RpcError::params(format!("`{name}` is no tool of this server"))),
         Err(fault) => return refused(context, &fault),
     };
-    let arguments = arguments(&row);
+    let arguments = offered(&row, context.era.is_modern());
     if context.era.is_modern() {
         for (path, suffix) in arguments.headers() {
             header::check_parameter(&context.headers, &suffix, schema::at(&sent, &path))?;
         }
     }
-    // What needs no change goes on as it was written.
-    let text = match raw {
-        Some(raw) if arguments.is_plain() => raw.get().to_owned(),
-        Some(_) | None => arguments.given_back(sent).to_string(),
+    let text = raw.as_deref().map_or("{}", RawValue::get);
+    let round = Round::take(context, &mut params, ("tools/call", &row.key, &row.contract_hash), text)?;
+    let asked_nobody = sent.clone();
+    let (whole, wait_ms) = match round.next(context, &row, sent)? {
+        Next::Run { arguments, wait_ms } => (arguments, wait_ms),
+        Next::Ask(outcome) => return Ok(outcome),
+        Next::Refuse(why) => return Ok(failed(&why)),
     };
-    let form = Form::ArgsJson(Bytes::from(text));
+    // What needs no change goes on as it was written.
+    let is_same = arguments.is_plain() && whole.len() == asked_nobody.len();
+    let form = Form::ArgsJson(match is_same {
+        true => Bytes::from(text.to_owned()),
+        false => Bytes::from(arguments.given_back(whole.clone()).to_string()),
+    });
     let request = executor::InvokeRequest {
         key: row.key.clone(),
         arguments: Some(executor::Arguments { form: Some(form) }),
+        wait_ms,
         ..executor::InvokeRequest::default()
     };
-    match call::run(context, request).await {
-        Ok(answer) => Ok(call::shown(context, answer, output_schema(&row, context.era.is_modern()).as_ref())),
-        Err(fault) => refused(context, &fault),
-    }
+    let answered = match call::run(context, request).await {
+        Ok(answer) => match &answer.held {
+            Some(held) => round.held(context, held, added(&asked_nobody, whole)).await,
+            None => Ok(call::shown(context, answer, output_schema(&row, context.era.is_modern()).as_ref())),
+        },
+        Err(fault) => Err(fault),
+    };
+    answered.or_else(|fault| refused(context, &fault))
+}
+
+/// What a person has added to the arguments that were sent.
+fn added(sent: &Map<String, Value>, whole: Map<String, Value>) -> Map<String, Value> {
+    whole.into_iter().filter(|(name, _)| !sent.contains_key(name)).collect()
+}
+
+/// The arguments as a listing of the era shows them: a client of the modern one is asked for what only a person gives.
+pub(super) fn offered(row: &Signature, is_modern: bool) -> Arguments {
+    let schema = serde_json::from_slice(&row.input_schema).unwrap_or(Value::Bool(true));
+    Arguments::of(if is_modern { without_questions(schema) } else { schema })
 }
 
 /// The row that is listed under a name.

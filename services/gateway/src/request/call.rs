@@ -65,6 +65,12 @@ impl Call {
         }
     }
 
+    /// The credential as it was shown; empty where there is none.
+    pub(crate) fn credential(&self) -> Vec<u8> {
+        let shown = [header::AUTHORIZATION, TERMINAL_KEY].into_iter().filter_map(|name| self.headers.get(name));
+        shown.map(http::HeaderValue::as_bytes).collect::<Vec<_>>().join(&b'\n')
+    }
+
     /// Whether the credential is shaped like a JWT of an outside issuer: its holder can get another one there.
     pub(crate) fn shows_jwt(&self) -> bool {
         let shown = self.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();

@@ -22,6 +22,7 @@ pub mod invoke;
 pub mod key;
 pub mod list;
 pub mod map;
+pub mod mcp;
 pub mod receipt;
 pub mod recommend;
 pub mod row;
