@@ -12,7 +12,9 @@ use callbook_wire::directory::v1::GetRowRequest;
 use callbook_wire::directory::v1::directory_service_client::DirectoryServiceClient;
 use callbook_wire::resolver::v1::AskRequest;
 use callbook_wire::resolver::v1::resolver_service_client::ResolverServiceClient;
+use futures::StreamExt as _;
 use futures::future::join_all;
+use futures::stream;
 use serde_json::json;
 
 #[tokio::test]
@@ -145,14 +147,11 @@ async fn verification_flood() {
             })
             .collect();
         tokio::spawn(async move {
-            let tries = tokens.iter().enumerate().map(|(n, token)| {
+            let tries = tokens.into_iter().enumerate().map(|(n, token)| {
                 let line = lines[n % 4].clone();
-                async move { line.call(token, "ROW", "a").await.unwrap_err() }
+                async move { line.call(&token, "ROW", "a").await.unwrap_err() }
             });
-            let refused: Vec<String> =
-                futures::StreamExt::collect(futures::StreamExt::buffer_unordered(futures::stream::iter(tries), 512))
-                    .await;
-            refused
+            stream::iter(tries).buffer_unordered(512).collect::<Vec<String>>().await
         })
     };
     let mut slowest = Duration::ZERO;

@@ -67,7 +67,8 @@ async fn every_row_of_the_catalogue_is_called_with_its_example_and_none_ends_in_
     let Some(path) = shared("catalogue/rows.ndjson") else { return };
     let upstream = Upstream::start(|_| answered(200, r#"{"id":"1","items":[{"id":"1"}]}"#)).await;
     let (rows, names) = moved(&std::fs::read_to_string(path).unwrap(), &upstream.origin());
-    let values: Vec<(String, String)> = names.into_iter().map(|name| (name.clone(), format!("value-of-{name}"))).collect();
+    let values: Vec<(String, String)> =
+        names.into_iter().map(|name| (name.clone(), format!("value-of-{name}"))).collect();
     let pairs: Vec<(&str, &str)> = values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let secrets = Secrets::bound_to(&upstream.origin(), &pairs);
     let world = secrets.give(World::with().allow(&[upstream.origin()])).start().await;

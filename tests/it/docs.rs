@@ -138,7 +138,8 @@ impl Reading {
         origins: &[String],
     ) -> Reading {
         let upstream = Upstream::weather().await;
-        let (text, settings) = (text.replace(WEATHER, &upstream.origin()), settings.replace(WEATHER, &upstream.origin()));
+        let (text, settings) =
+            (text.replace(WEATHER, &upstream.origin()), settings.replace(WEATHER, &upstream.origin()));
         let (folder, database) = (tempfile::tempdir().unwrap(), database::fresh().await);
         let config = folder.path().join("callbook.toml");
         std::fs::write(&config, settings).unwrap();

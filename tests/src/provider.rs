@@ -198,9 +198,7 @@ fn body(form: Form, said: &Say) -> Value {
                    "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}})
         }
         Form::AnthropicMessages => {
-            let call = |(at, (name, arguments)): (usize, &(&str, Value))| {
-                json!({"type": "tool_use", "id": format!("toolu_{at}"), "name": name, "input": arguments})
-            };
+            let call = |(at, (name, arguments)): (usize, &(&str, Value))| json!({"type": "tool_use", "id": format!("toolu_{at}"), "name": name, "input": arguments});
             let text = (!text.is_empty()).then(|| json!({"type": "text", "text": text}));
             let content: Vec<Value> = text.into_iter().chain(calls.iter().enumerate().map(call)).collect();
             let stop = if refuses { "refusal" } else { "end_turn" };

@@ -253,7 +253,8 @@ mod tests {
 
     #[test]
     fn what_does_not_go_with_the_verb_is_not_recognized() {
-        for bad in ["limit=3", "key=NOW&limit=3", "confirm=inv_1&format=json", "asked=x", "map=1&share", "share", "body=a"]
+        for bad in
+            ["limit=3", "key=NOW&limit=3", "confirm=inv_1&format=json", "asked=x", "map=1&share", "share", "body=a"]
         {
             assert_eq!(of(bad).unwrap_err().reason(), Reason::UnrecognizedRequest, "{bad}");
         }

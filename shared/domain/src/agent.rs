@@ -62,8 +62,7 @@ impl ModelTarget {
     pub fn parse(target: &str) -> Result<ModelTarget, BadTemplate> {
         let (model, options) = target.trim().split_once('?').unwrap_or((target.trim(), ""));
         check_model(model)?;
-        let mut parsed =
-            ModelTarget { model: model.to_owned(), bounds: AgentBounds::default(), calls: None };
+        let mut parsed = ModelTarget { model: model.to_owned(), bounds: AgentBounds::default(), calls: None };
         let mut known: Vec<&str> = Vec::new();
         for option in options.split('&').filter(|option| !option.is_empty()) {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));

@@ -91,7 +91,12 @@ impl Fields<'_> {
         self.require(field, "bytes in base64 with padding", is_base64)
     }
 
-    fn require(&self, field: &'static str, expected: &'static str, fits: impl Fn(&str) -> bool) -> Result<(), BadBlock> {
+    fn require(
+        &self,
+        field: &'static str,
+        expected: &'static str,
+        fits: impl Fn(&str) -> bool,
+    ) -> Result<(), BadBlock> {
         match self.1.get(field).and_then(Value::as_str) {
             Some(text) if fits(text) => Ok(()),
             Some(_) | None => Err(BadBlock::Field { block: self.0, field, expected }),

@@ -172,7 +172,9 @@ impl Outcome {
 
 fn body_text(output: &Output) -> String {
     match output.as_text() {
-        Some(text) if output.media_type == content::MEDIA_TYPE => content::plain(text).unwrap_or_else(|| text.to_owned()),
+        Some(text) if output.media_type == content::MEDIA_TYPE => {
+            content::plain(text).unwrap_or_else(|| text.to_owned())
+        }
         Some(text) => text.to_owned(),
         None => data_encoding::BASE64.encode(&output.bytes),
     }

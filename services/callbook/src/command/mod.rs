@@ -110,7 +110,6 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::DevDb(dev_db) => dev_db.run(),
         Command::Launch(launch) => launch.run(),
         Command::Eval(eval) => eval.run(),
-        Command::Launch(launch) => launch.run(),
         Command::Ask(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::Contract(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::Invoke(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),

@@ -175,7 +175,12 @@ impl Wanted {
 
 /// Sends the call to the first choice of executors, and once more where these say that the row needs others: they
 /// said so before anything was committed.
-pub(crate) async fn run<Q, A, F>(app: &App, call: &Call, request: Q, rpc: impl Fn(Channel, Request<Q>) -> F) -> Result<A>
+pub(crate) async fn run<Q, A, F>(
+    app: &App,
+    call: &Call,
+    request: Q,
+    rpc: impl Fn(Channel, Request<Q>) -> F,
+) -> Result<A>
 where
     Q: Clone,
     F: Future<Output = std::result::Result<Response<A>, Status>>,

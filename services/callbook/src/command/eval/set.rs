@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn refusal(tools: &str, queries: &str) -> String {
-        format!("{:#}", Set::read(folder(tools, queries).path(), None).unwrap_err())
+        format!("{:#}", Set::read(folder(tools, queries).path(), None).err().unwrap())
     }
 
     const QUERY: &str = r#"{"query":"q","gold":[]}"#;
@@ -191,7 +191,7 @@ mod tests {
         assert!(refusal("{\"id\":\"A\"}", "{\"query\":\"q\"}").contains("queries.jsonl line 1: missing field `gold`"));
         assert!(refusal("{\"id\":\"A\"}", "\n").contains("queries.jsonl is empty"));
         let absent = tempfile::tempdir().unwrap();
-        let refused = format!("{:#}", Set::read(absent.path(), None).unwrap_err());
+        let refused = format!("{:#}", Set::read(absent.path(), None).err().unwrap());
         assert!(refused.contains("--tools") && refused.contains("tools.jsonl"), "{refused}");
     }
 }

@@ -73,7 +73,10 @@ impl Frame {
             left = left.min(bounds.tokens.saturating_sub(taken.usage.total()));
             if left == 0 {
                 let most = bounds.tokens;
-                return Err(Failure::new("agent:token_limit", format!("its models may take {most} tokens and no more")));
+                return Err(Failure::new(
+                    "agent:token_limit",
+                    format!("its models may take {most} tokens and no more"),
+                ));
             }
         }
         Ok(left)

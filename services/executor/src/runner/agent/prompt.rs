@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
+use callbook_domain::agent::CallForm;
 use callbook_domain::arguments::Bound;
 use callbook_domain::compile::Plan;
 use callbook_domain::outcome::Failure;
-use callbook_domain::agent::CallForm;
 use callbook_store::snapshot::Snapshot;
 
 /// The most bytes of one data block; a longer text is cut and says so.

@@ -38,9 +38,9 @@ fn cost(price: &Price, usage: Usage) -> f64 {
 /// `agent:unknown_model`.
 pub fn choose<'a>(model: &'a str, providers: &'a BTreeMap<String, Provider>) -> Result<Chosen<'a>, Failure> {
     let gateway = model.strip_prefix("gw:");
-    let patterns = providers.iter().flat_map(|(name, provider)| {
-        provider.models.iter().map(move |pattern| (pattern.as_str(), (name, provider)))
-    });
+    let patterns = providers
+        .iter()
+        .flat_map(|(name, provider)| provider.models.iter().map(move |pattern| (pattern.as_str(), (name, provider))));
     if let Some((name, provider)) = best(patterns, model) {
         return Ok(Chosen { name, provider, model: gateway.unwrap_or(model) });
     }

@@ -41,7 +41,8 @@ pub async fn run(running: Running<'_>) -> Ran {
             };
             let taken = frame.taken();
             let usage = json!({"input": taken.usage.input, "output": taken.usage.output});
-            let told = json!({"model": plan.model, "answers": taken.answers, "usage": usage, "cost_usd": taken.cost_usd});
+            let told =
+                json!({"model": plan.model, "answers": taken.answers, "usage": usage, "cost_usd": taken.cost_usd});
             let outcome = outcome.map_or_else(Outcome::Failed, |output| Outcome::Ok(output, None));
             Ran { response: Some(told.to_string().into_bytes()), ..Ran::local(outcome) }
         }

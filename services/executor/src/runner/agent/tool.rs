@@ -207,7 +207,10 @@ mod tests {
 
     #[test]
     fn tags_are_calls_of_models_that_write_tags() {
-        let said = reply("[REASONING][PAY]1[/PAY][/REASONING] [ASK] the time [/ASK] [CONTRACT]NOW[/CONTRACT][NOW]UTC|x[/NOW] [REPLY]no [PAY]2[/PAY][/REPLY]", &[]);
+        let said = reply(
+            "[REASONING][PAY]1[/PAY][/REASONING] [ASK] the time [/ASK] [CONTRACT]NOW[/CONTRACT][NOW]UTC|x[/NOW] [REPLY]no [PAY]2[/PAY][/REPLY]",
+            &[],
+        );
         assert_eq!(
             shown(CallForm::Tags, &said),
             ["None ask the time 8", "None contract NOW", r#"None invoke NOW {"body":"UTC|x"}"#]

@@ -16,7 +16,8 @@ pub(super) fn content(arguments: &[Argument]) -> Given {
         match kind {
             JsonKind::Object => blocks.push(text.trim().to_owned()),
             JsonKind::Array => {
-                let items = json::list(text).map_err(|problem| refused(format!("the blocks are no list: {problem}")))?;
+                let items =
+                    json::list(text).map_err(|problem| refused(format!("the blocks are no list: {problem}")))?;
                 blocks.extend(items.iter().map(|item| item.get().to_owned()));
             }
             JsonKind::String | JsonKind::Number | JsonKind::Boolean | JsonKind::Null => {

@@ -49,9 +49,7 @@ fn turn(message: &Message) -> Turn<'_> {
             let words = (!text.is_empty()).then_some(Block::Text { text });
             Turn { role: "assistant", content: words.into_iter().chain(calls.iter().map(used)).collect() }
         }
-        Message::Results(results) => {
-            Turn { role: "user", content: results.iter().map(result).collect() }
-        }
+        Message::Results(results) => Turn { role: "user", content: results.iter().map(result).collect() },
     }
 }
 
@@ -138,7 +136,8 @@ mod tests {
 
     #[test]
     fn a_conversation_is_written_as_turns_of_blocks() {
-        let call = |arguments: &str| FunctionCall { id: "c".into(), name: "invoke".into(), arguments: arguments.into() };
+        let call =
+            |arguments: &str| FunctionCall { id: "c".into(), name: "invoke".into(), arguments: arguments.into() };
         let result = FunctionResult { id: "c".into(), text: "data".into(), failed: true };
         let chat = Chat {
             system: "S".into(),

@@ -114,10 +114,9 @@ pub fn decode(body: &[u8]) -> Result<Reply, Failure> {
         (None, Some("length")) => Finish::Length,
         (None, Some(_) | None) => Finish::Done,
     };
-    let usage = response.usage.map_or(Usage::default(), |tokens| Usage {
-        input: tokens.prompt_tokens,
-        output: tokens.completion_tokens,
-    });
+    let usage = response
+        .usage
+        .map_or(Usage::default(), |tokens| Usage { input: tokens.prompt_tokens, output: tokens.completion_tokens });
     let text = match refusal {
         Some(refusal) => refusal,
         None => words(&choice.message.content)?,
@@ -188,7 +187,11 @@ mod tests {
         let calls: Vec<_> = reply.calls.iter().map(|c| [c.id.as_str(), &c.name, &c.arguments]).collect();
         assert_eq!(
             calls,
-            [["a", "invoke", "{\"x\":9007199254740993}"], ["call_1", "ask", "{ \"q\" : 1e400 }"], ["call_2", "noop", "{}"]]
+            [
+                ["a", "invoke", "{\"x\":9007199254740993}"],
+                ["call_1", "ask", "{ \"q\" : 1e400 }"],
+                ["call_2", "noop", "{}"]
+            ]
         );
         assert_eq!((reply.usage, reply.finish), (Usage { input: 7, output: 3 }, Finish::Done));
         let said = |body: &str| decode(body.as_bytes()).map(|reply| (reply.text, reply.finish));

@@ -25,10 +25,8 @@ pub(super) async fn exec(world: &World<'_>, arguments: &[Argument]) -> Given {
     let argv = argv(text_of(arguments, 0))?;
     let program = listed(&setting.programs, &argv[0])?;
     let input = arguments.get(1).map(|argument| argument.as_text().as_bytes().to_vec()).unwrap_or_default();
-    let bounds = Bounds {
-        time: setting.timeout.min(world.limit),
-        bytes: setting.max_output_bytes.min(world.max_bytes()),
-    };
+    let bounds =
+        Bounds { time: setting.timeout.min(world.limit), bytes: setting.max_output_bytes.min(world.max_bytes()) };
     let group = Group::start(setting, program, &argv[1..], &bounds).await.map_err(|error| not_started(&error))?;
     let (ended, written) = group.run(input, &bounds).await;
     outcome(ended, written, &bounds)
@@ -73,7 +71,8 @@ fn argv(text: &str) -> Result<Vec<String>, Failure> {
 
 /// The listed program of this path, or of this name where it is one's alone.
 fn listed<'a>(programs: &'a [PathBuf], word: &str) -> Result<&'a Path, Failure> {
-    let mut found = programs.iter().filter(|path| path.as_os_str() == word || path.file_name().is_some_and(|n| n == word));
+    let mut found =
+        programs.iter().filter(|path| path.as_os_str() == word || path.file_name().is_some_and(|n| n == word));
     match (found.next(), found.next()) {
         (Some(program), None) => Ok(program),
         (None, _) | (Some(_), Some(_)) => {
@@ -113,11 +112,9 @@ fn output(bytes: Vec<u8>) -> Output {
     match String::from_utf8(bytes) {
         Ok(text) if json::check(&text).is_ok() => Output::json(text),
         Ok(text) => Output::text(text),
-        Err(error) => Output {
-            bytes: error.into_bytes(),
-            media_type: "application/octet-stream".to_owned(),
-            truncated: false,
-        },
+        Err(error) => {
+            Output { bytes: error.into_bytes(), media_type: "application/octet-stream".to_owned(), truncated: false }
+        }
     }
 }
 
