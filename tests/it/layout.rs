@@ -83,6 +83,7 @@ fn words_of_a_room_stay_in_it() {
             || name.contains("/tests")
             || name.ends_with("_tests.rs")
             || name.contains("/examples/")
+            || name.contains("/benches/")
             || text.contains("#[cfg(test)]");
         let is_verb = name.starts_with("services/")
             && !name.contains("/tests")

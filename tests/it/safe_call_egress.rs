@@ -254,7 +254,7 @@ async fn every_url_of_the_vectors_is_refused_by_a_row_too() {
 }
 
 #[tokio::test]
-async fn a_sensitive_row_is_the_owners_alone() {
+async fn a_sensitive_row_waits_for_a_person_unless_the_owner_calls_it() {
     let upstream = Upstream::start(|_| answered(200, "{}")).await;
     let world = World::with().allow(&[upstream.origin()]).start().await;
     let sensitive =
@@ -264,13 +264,11 @@ async fn a_sensitive_row_is_the_owners_alone() {
     let as_team = |body: Value| {
         callbook_tests::world::send(world.bearer(&team, reqwest::Method::POST, "/api/dispatch").json(&body))
     };
-    for body in [json!({"key": "DROP", "body": "7"}), json!({"key": "DROP", "body": "7", "shape": true})] {
-        let refused = as_team(body).await;
-        assert_eq!(
-            (refused.status, refused.error(), &refused.json()["ran"]),
-            (403, "owner_gate_required".to_owned(), &json!(false))
-        );
-    }
+    let held = as_team(json!({"key": "DROP", "body": "7"})).await;
+    assert_eq!((held.status, &held.json()["ran"]), (202, &json!(false)), "{}", held.text);
+    assert_eq!(held.json()["held"]["reason"], "sensitive", "{}", held.text);
+    let shape = as_team(json!({"key": "DROP", "body": "7", "shape": true})).await;
+    assert_eq!((shape.status, &shape.json()["verdict"]), (200, &json!("held")), "{}", shape.text);
     for key in ["OTHER", "NOPE"] {
         let refused = as_team(json!({"key": key, "body": "7"})).await;
         assert_eq!(

@@ -98,8 +98,8 @@ impl Issuer {
     pub async fn record(&self, claims: &Value) {
         let seconds = |name: &str| OffsetDateTime::from_unix_timestamp(claims[name].as_i64().unwrap()).unwrap();
         sqlx::query(
-            "insert into token (jti, kid, sub, claims, minted_by, issued_at, expires_at)
-             values ($1, $2, 'tests', $3, 'tests', $4, $5)",
+            "insert into token (jti, kid, sub, claims, minted_by, link, names, issued_at, expires_at)
+             values ($1, $2, 'tests', $3, 'tests', $1::text, '{}', $4, $5)",
         )
         .bind(Uuid::parse_str(claims["jti"].as_str().unwrap()).unwrap())
         .bind(&self.kid)

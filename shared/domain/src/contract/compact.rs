@@ -4,11 +4,10 @@ use serde_json::{Map, Value, json};
 
 use super::argument::{ArgumentDoc, arguments};
 use super::example::{skeleton, worked};
-use super::moves::{may_invoke, moves};
+use super::moves::{may_invoke, moves, waits_for_a_person};
 use super::{Rendered, clean, schema};
 use crate::auth::Auth;
 use crate::compile::Plan;
-use crate::row::Risk;
 use crate::schema::Schema;
 
 /// The largest contract of a row without a schema, in bytes; only a WHAT that is longer by itself passes it.
@@ -104,14 +103,12 @@ fn set_example(rendered: &Rendered<'_>, set: &mut impl FnMut(&str, Value)) {
 }
 
 /// Whether the row itself shows a credential upstream (the executor's, never the caller's), whether a person must
-/// approve, and the grant that this caller lacks.
+/// approve a call of this caller, and the grant that it lacks.
 fn needs(rendered: &Rendered<'_>) -> Value {
     let credential = rendered.compiled.auth != Auth::None;
-    let approval = rendered.row.risk == Risk::High;
-    let mut needs = json!({"credential": credential, "approval": approval});
+    let mut needs = json!({"credential": credential, "approval": waits_for_a_person(rendered)});
     if !may_invoke(rendered) && !matches!(rendered.compiled.plan, Plan::Block) {
-        let grant = if approval { "owner".to_owned() } else { format!("invoke:{}", rendered.key()) };
-        needs["grant"] = json!(grant);
+        needs["grant"] = json!(format!("invoke:{}", rendered.key()));
     }
     needs
 }

@@ -3,7 +3,7 @@
 use super::Rendered;
 use crate::caller::{Caller, May};
 use crate::compile::Plan;
-use crate::row::word_enum;
+use crate::row::{Risk, word_enum};
 
 word_enum! {
     /// A move.
@@ -59,6 +59,15 @@ pub(super) fn may_invoke(rendered: &Rendered<'_>) -> bool {
         caller @ (Caller::Owner | Caller::Principal(_) | Caller::Anonymous) => caller.may(May::Invoke, Some(key)),
     };
     is_callable && covers
+}
+
+/// Whether a person is asked before a call of this caller runs, where no rule of the watcher says otherwise.
+pub(super) fn waits_for_a_person(rendered: &Rendered<'_>) -> bool {
+    match rendered.caller {
+        Caller::Owner => false,
+        Caller::Holder(holder) => holder.chain.owner_gate() || rendered.row.risk == Risk::High,
+        Caller::Principal(_) | Caller::Anonymous => rendered.row.risk == Risk::High,
+    }
 }
 
 /// What this caller can do, in the order of a walk.

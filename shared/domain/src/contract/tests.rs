@@ -131,18 +131,18 @@ fn a_caller_is_shown_the_moves_that_it_can_make_and_no_others() {
 }
 
 #[test]
-fn a_sensitive_row_is_the_owners_to_call() {
+fn a_sensitive_row_waits_for_a_person_unless_the_owner_calls_it() {
     let row = book(json!({
         "key": "WIPE", "type": "http", "target": "DELETE https://x.example/$1", "auth": "bearer:X_KEY", "sensitive": true,
         "content": "# WHAT: Remove it\n# ARGS: id",
         "input_schema": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]},
     }));
     let contract = row.compact(&team(&[(May::Invoke, "")]));
-    assert_eq!(contract["needs"], json!({"credential": true, "approval": true, "grant": "owner"}));
+    assert_eq!(contract["needs"], json!({"credential": true, "approval": true}));
     assert_eq!(contract["can"], json!(["contract", "confirm", "receipt"]));
     assert_eq!(contract["invoke"]["body"], json!({"key": "WIPE", "args": {"id": "<integer>"}}));
     assert_eq!((contract["effect"].as_str(), contract["risk"].as_str()), (Some("destructive"), Some("high")));
-    assert_eq!(row.compact(&Caller::Owner)["needs"], json!({"credential": true, "approval": true}));
+    assert_eq!(row.compact(&Caller::Owner)["needs"], json!({"credential": true, "approval": false}));
     assert!(row.markdown(&team(&[(May::Invoke, "")])).contains("202 with `held`"));
 }
 

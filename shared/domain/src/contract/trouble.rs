@@ -1,11 +1,11 @@
 //! What can go wrong with this row in particular, and what to do about it.
 
-use super::moves::{Move, may_invoke};
+use super::moves::{Move, may_invoke, waits_for_a_person};
 use super::{Rendered, clean};
 use crate::auth::Auth;
 use crate::caller::{Caller, May};
 use crate::compile::{FnPlan, Plan};
-use crate::row::{Effect, Risk};
+use crate::row::Effect;
 
 /// A failure as the caller meets it, what to do, and where.
 pub(super) struct Trouble {
@@ -59,12 +59,7 @@ pub(super) fn troubles(rendered: &Rendered<'_>) -> Vec<Trouble> {
 fn gate(rendered: &Rendered<'_>) -> Option<Trouble> {
     let (key, definition) = (rendered.key(), rendered.definition());
     if may_invoke(rendered) {
-        let waits = match rendered.caller {
-            Caller::Owner => false,
-            Caller::Holder(holder) => holder.chain.owner_gate() || rendered.row.risk == Risk::High,
-            Caller::Principal(_) | Caller::Anonymous => rendered.row.risk == Risk::High,
-        };
-        return waits.then(|| {
+        return waits_for_a_person(rendered).then(|| {
             trouble(
                 "202 with `held`",
                 "a person decides about the call: repeat it unchanged once it is approved",
