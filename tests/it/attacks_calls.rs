@@ -32,9 +32,9 @@ async fn pin_check_then_row_edit() {
     let mut writer = pool.begin().await.unwrap();
     callbook_store::lock::exclusive(&mut writer).await.unwrap();
     let pause = || tokio::time::sleep(Duration::from_millis(300));
-    let content = json!({"content": "# WHAT: Another thing\n# ARGS: $1=text\n# EX: [ROW]a[/ROW]\n# SAFE: yes"});
+    let edit = json!({"timeout_ms": 1_234});
     let (_, refused, ()) = tokio::join!(
-        world.change("ROW", &content),
+        world.change("ROW", &edit),
         async {
             pause().await;
             line.call(&token, "ROW", "a").await.unwrap_err()

@@ -12,6 +12,7 @@ use callbook_tests::world::World;
 use futures::StreamExt as _;
 use futures::future::join_all;
 use sqlx::PgPool;
+use tokio::sync::Semaphore;
 
 /// Trials in this run: a few hundred, or as many as the variable says.
 fn trials() -> usize {
@@ -27,15 +28,20 @@ async fn trial(number: usize, issuer: Arc<Issuer>, lines: Arc<[Line; 2]>, pool: 
     let token = issuer.bearer(&["ROW"]).await;
     let name = name_of(&token);
     let actor = name.replacen("jti:", "cap:", 1);
+    let answered = &Semaphore::new(0);
     let calls = join_all((0..6).map(|at| {
         let (lines, token) = (lines.clone(), token.clone());
         async move {
             tokio::time::sleep(Duration::from_micros(400 * at)).await;
-            lines[at as usize % 2].call(&token, "ROW", "a").await
+            let answer = lines[at as usize % 2].call(&token, "ROW", "a").await;
+            answered.add_permits(1);
+            answer
         }
     }));
     let revocation = async {
-        tokio::time::sleep(Duration::from_micros((number as u64 * 617) % 6_000)).await;
+        // after none to four answers, while the others are on their way
+        let _answers = answered.acquire_many(number as u32 % 5).await.unwrap();
+        tokio::time::sleep(Duration::from_micros((number as u64 * 617) % 3_000)).await;
         issuer.revoke(&name).await;
         committed(&pool, &actor).await
     };

@@ -1,6 +1,6 @@
 //! Tokens in an address: for models that can only open one, and for nobody else.
 
-use callbook_tests::book::{self, with};
+use callbook_tests::book;
 use callbook_tests::door::{Answer, send};
 use callbook_tests::token::jti;
 use callbook_tests::upstream::{Upstream, json as answered};
@@ -83,7 +83,7 @@ async fn an_address_runs_what_reads_once_a_use_and_nothing_ahead_of_time() {
     let world = World::with().allow(&[upstream.origin()]).start().await;
     let read = book::http("TEAM_READ", &format!("GET {}/$1", upstream.origin()), "$1=word", "");
     let write = book::http("TEAM_WRITE", &format!("POST {}/$1", upstream.origin()), "$1=word", "");
-    world.create(&with(read, &json!({"auth": "none"}))).await;
+    world.create(&read).await;
     world.create(&write).await;
     let token = shared(&world, 2).await;
     let address = format!("/api/dispatch?invoke=TEAM_READ&body=a&share={token}");

@@ -114,12 +114,7 @@ async fn a_pinned_token_ends_with_the_row_that_it_was_pinned_to_on_either_replic
         for line in &lines {
             assert!(line.call(&token, "ROW", "a").await.unwrap().ok);
         }
-        world
-            .change(
-                "ROW",
-                &json!({"content": format!("# WHAT: Round {round}\n# ARGS: $1=text\n# EX: [ROW]a[/ROW]\n# SAFE: yes")}),
-            )
-            .await;
+        world.change("ROW", &json!({"timeout_ms": 1_000 + round})).await;
         let now = world.row("ROW").await["contract_hash"].as_str().unwrap().to_owned();
         for line in &lines {
             let refused = line.call(&token, "ROW", "a").await.unwrap_err();

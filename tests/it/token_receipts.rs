@@ -5,6 +5,7 @@ use callbook_tests::book::{echo, flow};
 use callbook_tests::caller::{Line, with_token};
 use callbook_tests::dump::dump;
 use callbook_tests::issuer::{Aim, Holder, Issuer, payload};
+use callbook_tests::token::{jti, proof_for_receipt};
 use callbook_tests::world::World;
 use callbook_wire::receipt::v1::receipt_service_client::ReceiptServiceClient;
 use callbook_wire::receipt::v1::{GetReceiptRequest, GetStatsRequest, ListInvocationsRequest, Receipt};
@@ -28,10 +29,6 @@ async fn counted(channel: &Channel, token: &str) -> u64 {
     answer.total.unwrap().count
 }
 
-fn asking(holder: &Holder, token: &str, key: &str, id: &str) -> String {
-    holder.proof(&Aim { token, key, sent: &format!(r#"{{"receipt":"{id}"}}"#) })
-}
-
 #[tokio::test]
 async fn a_receipt_is_for_the_token_that_made_the_call_and_for_its_ancestors() {
     let world = World::start().await;
@@ -42,8 +39,8 @@ async fn a_receipt_is_for_the_token_that_made_the_call_and_for_its_ancestors() {
     let child = own.derive(&root, &next, |_| {});
     let grandchild = next.derive(&child, &other, |_| {});
     let sibling = own.derive(&root, &other, |_| {});
-    // the id of a derived link is its holder's choice: this one takes that of the root
-    let thief = own.derive(&root, &other, |claims| claims["jti"] = payload(&child)["jti"].clone());
+    // the id of a derived link is its holder's choice: this one takes that of its sibling
+    let thief = own.derive(&root, &other, |claims| claims["jti"] = jti(&child).into());
     let strange = issuer.root(&issuer.claims_of(&other, &["ROW"])).await;
     let call = |token: String, who: &Holder| {
         let proof = who.proof(&Aim { token: &token, key: "ROW", sent: r#""secret""# });
@@ -61,7 +58,7 @@ async fn a_receipt_is_for_the_token_that_made_the_call_and_for_its_ancestors() {
         (&strange, &other, [false, false]),
     ] {
         for (id, sees) in [&of_child, &of_grandchild].into_iter().zip(sees) {
-            let proof = asking(who, token, "ROW", id);
+            let proof = proof_for_receipt(who, token, "ROW", id);
             let found = receipt(&channel, token, Some(&proof), id).await;
             match sees {
                 true => assert_eq!(found.unwrap().input.as_deref(), Some(&br#"{"body":"secret"}"#[..])),
@@ -73,7 +70,7 @@ async fn a_receipt_is_for_the_token_that_made_the_call_and_for_its_ancestors() {
     assert_eq!(listed(&channel, &child).await, [of_grandchild.clone(), of_child.clone()]);
     assert!(listed(&channel, &strange).await.is_empty());
     assert_eq!((counted(&channel, &root).await, counted(&channel, &strange).await), (2, 0));
-    let proof = asking(&other, &thief, "ROW", &of_child);
+    let proof = proof_for_receipt(&other, &thief, "ROW", &of_child);
     assert_eq!(receipt(&channel, &thief, Some(&proof), &of_child).await.unwrap_err(), "unknown_invocation");
     world.stop().await;
 }
@@ -90,10 +87,10 @@ async fn a_full_receipt_needs_the_holders_proof_and_says_the_lineage() {
     let id = line.prove(&child, &proof, "ROW", "a").await.unwrap().proof.unwrap().invocation_id;
     assert_eq!(receipt(&channel, &child, None, &id).await.unwrap_err(), "pop_required");
     assert_eq!(receipt(&channel, &child, Some(&proof), &id).await.unwrap_err(), "pop_invalid", "that was for the call");
-    let other = asking(&next, &child, "ROW", "inv_00000000000000000000000000");
+    let other = proof_for_receipt(&next, &child, "ROW", "inv_00000000000000000000000000");
     assert_eq!(receipt(&channel, &child, Some(&other), &id).await.unwrap_err(), "pop_invalid");
 
-    let full = receipt(&channel, &child, Some(&asking(&next, &child, "ROW", &id)), &id).await.unwrap();
+    let full = receipt(&channel, &child, Some(&proof_for_receipt(&next, &child, "ROW", &id)), &id).await.unwrap();
     let (_, leaf) = child.split_once('~').unwrap();
     let ids = [payload(&root), payload(leaf)].map(|claims| claims["jti"].as_str().unwrap().to_owned());
     assert_eq!((&full.actor, &full.lineage[..]), (&format!("cap:{}", ids[1]), &ids[..]));
@@ -137,7 +134,7 @@ async fn no_text_of_a_token_is_kept_anywhere() {
     let id = answer.proof.clone().unwrap().invocation_id;
     let told = format!(
         "{answer:?} {:?} {:?} {:?}",
-        receipt(&channel, &child, Some(&asking(&next, &child, "ROW", &id)), &id).await.unwrap(),
+        receipt(&channel, &child, Some(&proof_for_receipt(&next, &child, "ROW", &id)), &id).await.unwrap(),
         line.call(&child, "ROW", "a").await.unwrap_err(),
         line.call(&child, &child, "a").await.unwrap_err(),
     );

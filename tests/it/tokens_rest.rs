@@ -5,7 +5,7 @@ use callbook_tests::book::{self, with};
 use callbook_tests::caller::{request as call, with_token};
 use callbook_tests::door::send;
 use callbook_tests::issuer::Holder;
-use callbook_tests::token::{claims, jti, proof};
+use callbook_tests::token::{claims, jti, proof, proof_for_receipt};
 use callbook_tests::upstream::Upstream;
 use callbook_tests::world::World;
 use callbook_wire::contract::v1::GetContractRequest;
@@ -138,7 +138,9 @@ async fn the_walk_works_with_a_token_over_http() {
         let done = world.spend(&token, proof.as_deref(), "TEMPERATURE", "37.77|-122.42").await;
         assert_eq!((done.status, &done.json()["ok"]), (200, &json!(true)), "{}", done.text);
         assert_eq!(done.json()["proof"]["contract_hash"], contract["contract_hash"]);
-        let receipt = get(&format!("/api/dispatch?receipt={}", done.id())).await;
+        let asking = by.map(|by| proof_for_receipt(by, &token, "TEMPERATURE", &done.id()));
+        let path = format!("/api/dispatch?receipt={}", done.id());
+        let receipt = send(world.cap(&token, asking.as_deref(), Method::GET, &path)).await;
         assert_eq!(receipt.json()["actor"], format!("cap:{}", jti(&token)), "{}", receipt.text);
         for hidden in ["HIDDEN", "NOT_THERE"] {
             let answer = get(&format!("/api/dispatch?key={hidden}")).await;
@@ -171,8 +173,9 @@ async fn the_walk_works_with_a_token_over_grpc() {
         let answer = answer.into_inner().answer.unwrap();
         let done = answer.proof.unwrap();
         assert!(answer.ok && done.contract_hash == hash, "{done:?}");
-        let receipt = GetReceiptRequest { invocation_id: done.invocation_id };
-        let receipt = ReceiptServiceClient::new(channel.clone()).get_receipt(with_token(&token, None, receipt)).await;
+        let asking = by.map(|by| proof_for_receipt(by, &token, "ECHO", &done.invocation_id));
+        let receipt = with_token(&token, asking.as_deref(), GetReceiptRequest { invocation_id: done.invocation_id });
+        let receipt = ReceiptServiceClient::new(channel.clone()).get_receipt(receipt).await;
         let actor = receipt.unwrap().into_inner().receipt.unwrap().actor;
         assert_eq!(actor, format!("cap:{}", jti(&token)));
     }

@@ -21,6 +21,11 @@ pub fn proof(by: &Holder, token: &str, key: &str, body: &str) -> String {
     by.proof(&Aim { token, key, sent: &Value::from(body).to_string() })
 }
 
+/// A proof for reading the receipt of a call of this row.
+pub fn proof_for_receipt(by: &Holder, token: &str, key: &str, id: &str) -> String {
+    by.proof(&Aim { token, key, sent: &json!({"receipt": id}).to_string() })
+}
+
 impl Door {
     /// Mints a token as the owner; it must be taken.
     pub async fn mint(&self, wanted: &Value) -> String {

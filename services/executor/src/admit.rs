@@ -64,16 +64,17 @@ pub async fn look(app: &App, caller: &Caller, request: &Request) -> Result<(Call
 
 /// Steps 11 and 12.
 fn find(caller: &Caller, request: &Request, snapshot: &Snapshot) -> Result<Arc<Entry>> {
-    let is_written = authority(request) == Some(Authority::Written);
-    if !is_written {
-        check_scope(caller, request, snapshot)?;
-    }
-    let sight = if is_written { &Caller::Owner } else { caller };
+    check_scope(caller, request, snapshot)?;
+    let sight = if is_written(request) { &Caller::Owner } else { caller };
     callable(snapshot, sight, &request.key).map(|(entry, _)| entry)
 }
 
-/// Step 11, asked before whether the row exists, so that a refusal says nothing about it.
+/// Step 11, asked before whether the row exists, so that a refusal says nothing about it. What a flow has written runs by
+/// the flow's authority.
 pub fn check_scope(caller: &Caller, request: &Request, snapshot: &Snapshot) -> Result<()> {
+    if is_written(request) {
+        return Ok(());
+    }
     let key = Key::parse(&request.key).ok();
     match (caller, &key) {
         (Caller::Owner, _) => Ok(()),
@@ -110,6 +111,10 @@ fn check_token(caller: &Caller, request: &Request, entry: &Entry) -> Result<()> 
             }
         }
     }
+}
+
+fn is_written(request: &Request) -> bool {
+    authority(request) == Some(Authority::Written)
 }
 
 fn authority(request: &Request) -> Option<Authority> {

@@ -18,7 +18,7 @@ pub(crate) struct Shape {
     method: Option<String>,
     /// The whole URL, without what a secret would add. Null: the row is not of type http.
     url: Option<String>,
-    /// Headers that would be sent, without what a secret would add.
+    /// Headers that would be sent; a secret stands as `$NAME`.
     #[schema(value_type = std::collections::BTreeMap<String, String>)]
     headers: Headers,
     /// Body of the request: text, or `{base64}` where it is none. Null: none.
