@@ -52,6 +52,8 @@ async fn trial(number: usize, issuer: Arc<Issuer>, lines: Arc<[Line; 2]>, pool: 
     for call in calls.into_iter().chain(after) {
         match call {
             Ok(_) => fired += 1,
+            // a loaded machine may open connections more slowly than a call waits for one; such a call did not fire
+            Err(reason) if reason == "database_unavailable" => {}
             Err(reason) => assert_eq!(reason, format!("revoked:{name}"), "trial {number}"),
         }
     }
