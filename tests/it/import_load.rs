@@ -1,5 +1,6 @@
-//! A large import while the book is used.
+//! A large import while the book is used, and the large book read from end to end.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -65,4 +66,24 @@ async fn twenty_thousand_rows_come_in_while_asks_and_calls_go_on() {
     let asked = world.look("/api/dispatch?ask=ROW_19999").await.json();
     assert_eq!(asked["best"]["key"], "ROW_19999");
     assert_eq!(world.invoke("ROW_12345", "x").await.json()["ok"], true);
+    every_row_is_listed_once(&world).await;
+}
+
+async fn every_row_is_listed_once(world: &World) {
+    let (mut seen, mut order, mut cursor) = (HashSet::new(), Vec::new(), String::new());
+    loop {
+        let page = world.look(&format!("/api/directory:list{cursor}")).await.json();
+        assert_eq!(page["total"], ROWS + 1, "{page}");
+        for row in page["results"].as_array().unwrap() {
+            let key = row["key"].as_str().unwrap().to_owned();
+            assert!(seen.insert(key.clone()), "{key} is listed twice");
+            order.push(key);
+        }
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("?cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(seen.len(), ROWS + 1);
+    assert!(order.is_sorted(), "keys without a dot are in byte order");
 }

@@ -34,6 +34,8 @@ pub const TEMPLATE: &str = "\
 \u{1b}[1m\u{1b}[4mLook around:\u{1b}[0m
   \u{1b}[1mmap\u{1b}[0m        Show the book in numbers, or one shelf of it
   \u{1b}[1mlist\u{1b}[0m       List the rows
+  \u{1b}[1mdescribe\u{1b}[0m   Show rows as TypeScript
+  \u{1b}[1mstamp\u{1b}[0m      Show the digest of all rows
   \u{1b}[1mstatus\u{1b}[0m     Show whether the gateway answers, and to whom
 
 \u{1b}[1m\u{1b}[4mWrite the book:\u{1b}[0m

@@ -16,8 +16,8 @@ use clap::{Args, Parser, Subcommand};
 
 use client::Connection;
 use client::{
-    approvals, ask, breaker, contract, export, history, import, invoke, key, list, map, mcp, receipt, recommend, row,
-    status, token, watch,
+    approvals, ask, breaker, contract, describe, export, history, import, invoke, key, list, map, mcp, receipt,
+    recommend, row, stamp, status, token, watch,
 };
 
 /// A book of everything that agents and platform teams can call.
@@ -44,6 +44,10 @@ enum Command {
     Map(Client<map::Map>),
     /// List the rows
     List(Client<list::List>),
+    /// Show rows as TypeScript
+    Describe(Client<describe::Describe>),
+    /// Show the digest of all rows
+    Stamp(Client<stamp::Stamp>),
     /// Show whether the gateway answers, and to whom
     Status(Client<status::Status>),
 
@@ -116,6 +120,8 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Receipt(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::Map(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::List(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
+        Command::Describe(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
+        Command::Stamp(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::Status(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::Put(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),
         Command::Patch(Client { command, at }) => client::run(at, async |to, on| command.run(to, on).await),

@@ -3,6 +3,7 @@
 #![allow(unreachable_pub, missing_docs, reason = "tests, read as a whole")]
 
 mod answers;
+mod laws;
 mod properties;
 
 use callbook_domain::key::Key;
