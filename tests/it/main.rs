@@ -37,6 +37,8 @@ mod layout;
 mod limits;
 mod mcp;
 mod mcp_consent;
+mod mcp_ends;
+mod mcp_sdk;
 mod mcp_tools;
 mod nothing_lost;
 mod odd_requests;
