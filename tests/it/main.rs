@@ -39,6 +39,8 @@ mod limits;
 mod listing;
 mod mcp;
 mod mcp_consent;
+mod mcp_ends;
+mod mcp_sdk;
 mod mcp_tools;
 mod nothing_lost;
 mod odd_requests;

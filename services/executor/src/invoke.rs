@@ -1,6 +1,7 @@
 //! The walk of a call: admission, commit point, run, result, answer.
 //!
-//! The walk belongs to a task of its own: a client that hangs up changes nothing.
+//! The walk belongs to a task of its own: a client that hangs up takes back what is not committed and changes nothing
+//! of what is.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -38,7 +39,8 @@ pub enum Until {
 }
 
 /// Runs a row once, with a receipt. All of it belongs to a task of its own from the start: a client that hangs up while
-/// the intent is being committed must not leave a committed call that nobody runs.
+/// the intent is being committed must not leave a committed call that nobody runs. One that hangs up before, while its
+/// call waits for a decision for example, has taken it back.
 ///
 /// Where an earlier call answers for it, or where it waits for a person, that is the answer, whenever the caller wants
 /// one.
@@ -86,8 +88,9 @@ struct Reply {
     answer: oneshot::Sender<Result<Answer>>,
 }
 
-async fn walk(app: Arc<App>, caller: Caller, request: Request, name: Arc<OnceLock<InvocationId>>, reply: Reply) {
-    match pass(&app, &caller, &request, &name).await {
+async fn walk(app: Arc<App>, caller: Caller, request: Request, name: Arc<OnceLock<InvocationId>>, mut reply: Reply) {
+    match pass(&app, &caller, &request, &name, &mut reply.answer).await {
+        Ok(Passed::TakenBack) => {}
         Ok(Passed::Fires(fires)) => {
             let Fires { call, candidate, room } = *fires;
             let answer = match reply.until {
@@ -115,6 +118,8 @@ enum Passed {
     Fires(Box<Fires>),
     /// An earlier call answers for it, or it waits for a person.
     Answered(Box<Answer>),
+    /// Its caller has gone before.
+    TakenBack,
 }
 
 /// A call that fires, with its room.
@@ -124,7 +129,13 @@ struct Fires {
     room: Room,
 }
 
-async fn pass(app: &Arc<App>, caller: &Caller, request: &Request, name: &OnceLock<InvocationId>) -> Result<Passed> {
+async fn pass(
+    app: &Arc<App>,
+    caller: &Caller,
+    request: &Request,
+    name: &OnceLock<InvocationId>,
+    listener: &mut oneshot::Sender<Result<Answer>>,
+) -> Result<Passed> {
     check_scope(caller, request, &app.directory.snapshot())?;
     // the earlier answer comes first, whatever has become of the row
     if let Some(answer) = earlier(app, caller, request).await? {
@@ -143,11 +154,17 @@ async fn pass(app: &Arc<App>, caller: &Caller, request: &Request, name: &OnceLoc
                 return Ok(Passed::Answered(Box::new(answer)));
             }
             Passage::Held(held) => {
-                until = wait(app, &held, until).await?;
+                tokio::select! {
+                    waited = wait(app, &held, until) => until = waited?,
+                    () = listener.closed() => return Ok(Passed::TakenBack),
+                }
                 continue;
             }
         };
         let room = enter(app, request, &call).await?;
+        if listener.is_closed() {
+            return Ok(Passed::TakenBack);
+        }
         let mode = mode(app, &call, request, approval.is_some());
         let candidate = Candidate { approval, ..candidate(app, caller, request, &call, id, mode) };
         let _ = name.set(id); // set before, where the row moved meanwhile

@@ -5,6 +5,7 @@ mod contract;
 pub(crate) mod batch;
 mod envelope;
 pub(crate) mod invoke;
+pub(crate) mod listener;
 mod map;
 mod open;
 pub(crate) mod progress;

@@ -73,6 +73,19 @@ pub fn internal_key(settings: &Settings) -> Result<Key, KeyError> {
     key("internal_key", "internal.key", settings.internal_key.as_ref(), settings.data_dir.as_deref())
 }
 
+/// The same for a process that only seals what its own clients carry, and makes no file: nothing where neither the
+/// setting nor the file is there.
+///
+/// # Errors
+/// One sentence that says what to do.
+pub fn internal_key_here(settings: &Settings) -> Result<Option<SecretString>, KeyError> {
+    if let Some(set) = &settings.internal_key {
+        return Ok(Some(set.clone()));
+    }
+    let Some(path) = settings.data_dir.as_deref().map(|dir| dir.join("internal.key")) else { return Ok(None) };
+    read(&path, |source| KeyError::Unusable { setting: "internal_key", path: path.clone(), source })
+}
+
 /// The key that signs tokens, where the operator gives it: the setting `CALLBOOK_ISSUER_KEY`, else the file
 /// `<data-dir>/issuer.key`, which is never made. What it says is not looked at.
 ///

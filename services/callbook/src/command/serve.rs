@@ -35,12 +35,11 @@ impl Serve {
 }
 
 /// The keys that the roles need, and whether the owner's was just made. A gateway by itself needs none: it passes
-/// credentials on.
+/// credentials on. Without the internal one, what an MCP client carries between two rounds is good at this process alone.
 pub fn keys(settings: &Settings, roles: &BTreeSet<Role>) -> Result<(Keys, bool)> {
     if roles.iter().all(|role| *role == Role::Gateway) {
         let none = || SecretString::from(String::new());
-        // Without one, what an MCP client carries between two rounds is good at this process alone.
-        let internal = settings.internal_key.clone().unwrap_or_else(none);
+        let internal = key_file::internal_key_here(settings)?.unwrap_or_else(none);
         return Ok((Keys { owner: none(), internal }, false));
     }
     let owner = key_file::owner_key(settings)?;

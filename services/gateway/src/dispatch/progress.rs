@@ -1,6 +1,5 @@
 //! `GET /api/invocations/{id}/events`: what happens to a call, as it happens.
 
-use std::collections::HashSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +7,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
-use callbook_domain::fault::{Fault, Reason, Result};
+use callbook_domain::fault::{Fault, Result};
 use callbook_domain::invocation::InvocationId;
 use callbook_runtime::problem::http_body;
 use callbook_wire::executor::v1 as wire;
@@ -16,21 +15,16 @@ use callbook_wire::executor::v1::progress::What;
 use futures::stream;
 use http::Uri;
 use serde::Serialize;
-use tonic::Streaming;
 use utoipa::ToSchema;
 
 use super::envelope::Invocation;
+use super::listener::Listener;
 use crate::answer::{Refusal, Refused};
 use crate::app::App;
 use crate::request::{At, Call, nothing};
-use crate::upstream::{fault_of_read, rpc};
 
 /// How often a silent stream says that it lives, so that nobody in between closes it.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
-/// How often an executor that went away is replaced by another one before the listener is told.
-const TRIES: usize = 5;
-/// How long it is waited before the next one is asked.
-const PAUSE: Duration = Duration::from_millis(200);
 
 /// A call that was accepted.
 #[derive(Serialize, ToSchema)]
@@ -70,75 +64,26 @@ pub(crate) async fn events(
 ) -> std::result::Result<Response, Refusal> {
     nothing(&uri)?;
     let call = call.or_within(app.config.longest_deadline);
-    let id = InvocationId::require(&id)?.to_string();
-    let messages = open(&app, &call, &id).await?;
-    let listener = Listener { app, call, id, messages: Some(messages), told: HashSet::new(), failed: 0 };
-    let events = stream::unfold(Some(listener), |listener| async { Some(listener?.next().await) });
+    let base = call.base.clone();
+    let listener = Listener::of(app, call, InvocationId::require(&id)?).await?;
+    let events = stream::unfold(Some((listener, base)), |listening| async {
+        let (mut listener, base) = listening?;
+        let (event, goes_on) = told(listener.next().await, &base);
+        Some((Ok::<_, Infallible>(event), goes_on.then_some((listener, base))))
+    });
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
 }
 
-type Messages = Streaming<wire::FollowInvocationResponse>;
-
-async fn open(app: &App, call: &Call, id: &str) -> Result<Messages> {
-    let request = wire::FollowInvocationRequest { invocation_id: id.to_owned() };
-    app.upstreams.receipts.read(call, request, rpc!(executor.follow_invocation)).await
-}
-
-/// One that listens. Where its executor goes away it goes on at another, which tells everything again.
-struct Listener {
-    app: Arc<App>,
-    call: Call,
-    id: String,
-    messages: Option<Messages>,
-    told: HashSet<String>,
-    failed: usize,
-}
-
-impl Listener {
-    /// The next event, and the listener where others follow.
-    async fn next(mut self) -> (std::result::Result<Event, Infallible>, Option<Self>) {
-        loop {
-            if self.app.health.is_stopping() {
-                let fault = Fault::new(Reason::ShuttingDown, "the gateway is stopping").retry_after_ms(1_000);
-                return (Ok(problem(&fault)), None);
-            }
-            match self.happened().await {
-                Ok(What::Answer(answer)) => return (Ok(result(answer, &self.call.base)), None),
-                Ok(What::Accepted(id)) if self.told.insert(id.clone()) => {
-                    return (Ok(event("accepted", &Accepted { invocation_id: &id })), Some(self));
-                }
-                Ok(What::Step(step)) if self.told.insert(step.invocation_id.clone()) => {
-                    let wire::StepEnded { invocation_id, key, status } = &step;
-                    return (Ok(event("step", &Step { invocation_id, key, status })), Some(self));
-                }
-                Ok(What::Accepted(_) | What::Step(_)) => {}
-                Err(fault) if may_go_on(&fault) && self.failed < TRIES => {
-                    self.failed += 1;
-                    self.messages = None;
-                    tokio::time::sleep(PAUSE).await;
-                }
-                Err(fault) => return (Ok(problem(&fault)), None),
-            }
+/// What happened as an event, and whether others follow.
+fn told(happened: Result<What>, base: &str) -> (Event, bool) {
+    match happened {
+        Ok(What::Answer(answer)) => (result(answer, base), false),
+        Ok(What::Accepted(id)) => (event("accepted", &Accepted { invocation_id: &id }), true),
+        Ok(What::Step(wire::StepEnded { invocation_id, key, status })) => {
+            (event("step", &Step { invocation_id: &invocation_id, key: &key, status: &status }), true)
         }
+        Err(fault) => (problem(&fault), false),
     }
-
-    async fn happened(&mut self) -> Result<What> {
-        let messages = match &mut self.messages {
-            Some(messages) => messages,
-            None => self.messages.insert(open(&self.app, &self.call, &self.id).await?),
-        };
-        let message = tokio::select! {
-            message = messages.message() => message.map_err(|status| fault_of_read(&status))?,
-            () = self.app.health.stopping() => None,
-        };
-        let what = message.and_then(|message| message.progress?.what);
-        what.ok_or_else(|| Fault::new(Reason::ServiceUnavailable, "the executor stopped to tell what happens"))
-    }
-}
-
-/// Whether another executor can tell what this one cannot.
-fn may_go_on(fault: &Fault) -> bool {
-    matches!(fault.reason(), Reason::ServiceUnavailable | Reason::ShuttingDown)
 }
 
 fn result(answer: wire::Answer, base: &str) -> Event {

@@ -1,9 +1,12 @@
 //! A call of a row, and its answer as content.
 
+use std::sync::Arc;
+
 use callbook_domain::fault::{Fault, Reason};
 use callbook_domain::outcome::Output;
 use callbook_domain::schema::Schema;
 use callbook_wire::executor::v1 as wire;
+use callbook_wire::executor::v1::progress::What;
 use serde_json::{Value, json};
 
 use super::Surface;
@@ -13,21 +16,61 @@ use super::page::{self, Rest};
 use super::reply::Outcome;
 use crate::answer::{Raw, address, raw};
 use crate::dispatch::invoke;
+use crate::dispatch::listener::Listener;
+use crate::request::Call;
 use crate::upstream::rpc;
 
-/// Runs a row. Hanging up cancels what has not been committed.
+/// Runs a row. Hanging up takes back what has not been committed, and only stops waiting for what has.
 pub(super) async fn run(context: &Context, request: wire::InvokeRequest) -> Result<wire::Answer, Fault> {
-    let answer = invoke::run(&context.app, &context.call, request, rpc!(executor.invoke)).await?.answer;
-    progress(context, 1, "done").await;
+    let call = match context.events.is_open() {
+        // A stream is kept alive as long as it takes.
+        true => context.call.clone().or_within(context.app.config.longest_deadline),
+        false => context.call.clone(),
+    };
+    let answer = match context.meta.progress_token().filter(|_| context.events.is_open()) {
+        Some(token) => Some(watched(context, call, token, request).await?),
+        None => invoke::run(&context.app, &call, request, rpc!(executor.invoke)).await?.answer,
+    };
     context.took_credential();
     answer.ok_or_else(|| Fault::new(Reason::Internal, "the executor's answer is empty").with("fired", "unknown"))
 }
 
-/// Tells a client that wants to hear of it how far a call is. How many steps there will be is not known.
-async fn progress(context: &Context, done: u32, message: &str) {
-    let Some(token) = context.meta.progress_token() else { return };
-    let params = json!({"progressToken": token, "progress": done, "message": message});
-    context.events.send("notifications/progress", &params).await;
+/// Runs a row and tells what happens: that it was accepted, each call below it that ended, and the end. How many of
+/// these there will be is not known.
+async fn watched(
+    context: &Context,
+    call: Call,
+    token: &Value,
+    request: wire::InvokeRequest,
+) -> Result<wire::Answer, Fault> {
+    let mut listener = Listener::run(Arc::clone(&context.app), call, request).await?;
+    context.took_credential();
+    let mut accepted = None;
+    for done in 0_u32.. {
+        let happened = listener.next().await.map_err(|fault| lost(fault, accepted.as_deref()))?;
+        let (message, answer) = match happened {
+            What::Accepted(id) => (accepted.insert(id).clone(), None),
+            What::Step(step) => (format!("{} {}", step.key, step.status), None),
+            What::Answer(answer) => ("done".to_owned(), Some(answer)),
+        };
+        let params = json!({"progressToken": token, "progress": done, "message": message});
+        context.events.send("notifications/progress", &params).await;
+        if let Some(answer) = answer {
+            return Ok(answer);
+        }
+    }
+    Err(Fault::new(Reason::Internal, "the call has no end").with("fired", "unknown"))
+}
+
+/// What a caller is told where a call that was accepted cannot be followed to its end.
+fn lost(fault: Fault, accepted: Option<&str>) -> Fault {
+    let is_told = |name: &str| fault.metadata().iter().any(|(told, _)| *told == name);
+    let (fired, named) = (is_told("fired"), is_told("invocation_id"));
+    let fault = if fired { fault } else { fault.with("fired", "unknown") };
+    match accepted {
+        Some(id) if !named => fault.with("invocation_id", id),
+        Some(_) | None => fault,
+    }
 }
 
 /// The answer of a row that ran. `output` is the schema that the listing gave for it.

@@ -8,6 +8,7 @@
 use callbook_domain::fault::Fault;
 use callbook_wire::executor::v1 as wire;
 use callbook_wire::resolver::v1::Signature;
+use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::ask::{Response, Responses, questions};
@@ -16,7 +17,7 @@ use super::era::{Era, needs_form};
 use super::message::{Params, RpcError};
 use super::refusal::failed;
 use super::reply::Outcome;
-use super::state::{Bound, State};
+use super::state::{Bound, State, Told};
 use crate::answer::{address, moment};
 use crate::upstream::rpc;
 
@@ -44,8 +45,8 @@ pub(super) enum Wait {
 
 /// What to do now.
 pub(super) enum Next {
-    /// Run with these arguments. `wait_ms`: how long a held call waits for its decision.
-    Run { arguments: Map<String, Value>, wait_ms: u32 },
+    /// Run with these arguments, some of which a person told. `wait_ms`: how long a held call waits for its decision.
+    Run { arguments: Map<String, Value>, told: Told, wait_ms: u32 },
     /// Ask a person first.
     Ask(Outcome),
     /// Nothing runs: why.
@@ -81,7 +82,9 @@ impl Round {
         row: &Signature,
         mut sent: Map<String, Value>,
     ) -> Result<Next, RpcError> {
-        let Era::Modern(client) = &context.era else { return Ok(Next::Run { arguments: sent, wait_ms: 0 }) };
+        let Era::Modern(client) = &context.era else {
+            return Ok(Next::Run { arguments: sent, told: Told::nothing(), wait_ms: 0 });
+        };
         let wait_ms = match self.wait(context)? {
             Wait::Ms(wait_ms) => wait_ms,
             Wait::GivenUp(why) => return Ok(Next::Refuse(why)),
@@ -93,9 +96,9 @@ impl Round {
             let why = format!("`{}` is asked of a person and cannot be sent along\nNothing ran.", question.name());
             return Ok(Next::Refuse(why));
         }
-        let mut known = state.map(|state| state.answers).unwrap_or_default();
+        let mut told = state.map_or_else(Told::nothing, |state| state.told);
         for question in &questions {
-            if !question.is_due(&known) {
+            if !question.is_due(&told.answers) {
                 continue;
             }
             match self.responses.get(question.name())? {
@@ -104,24 +107,24 @@ impl Round {
                 }
                 Some(Response::Accepted(content)) => {
                     if let Some(value) = question.value(content) {
-                        known.insert(question.name().to_owned(), value);
+                        told.answers.insert(question.name().to_owned(), value);
                     }
                 }
                 None => {}
             }
         }
-        let due: Vec<_> = questions.iter().filter(|question| question.is_due(&known)).collect();
+        let due: Vec<_> = questions.iter().filter(|question| question.is_due(&told.answers)).collect();
         if !due.is_empty() && client.can_show_form() {
             let requests: Map<String, Value> =
                 due.iter().map(|question| (question.name().to_owned(), question.request())).collect();
-            let state = State::new(self.bound.clone(), known, None);
+            let state = State::new(self.bound.clone(), told, None);
             return Ok(Next::Ask(asking(context, &requests, &state)));
         }
         if due.iter().any(|question| question.is_required()) {
             return Err(needs_form());
         }
-        sent.extend(known);
-        Ok(Next::Run { arguments: sent, wait_ms })
+        sent.extend(told.answers.clone());
+        Ok(Next::Run { arguments: sent, told, wait_ms })
     }
 
     /// What the person said about a held call, where this is the round after one.
@@ -136,16 +139,11 @@ impl Round {
     }
 
     /// The answer to a call that is held: an elicitation where the client can show one, else what to do.
-    pub(super) async fn held(
-        &self,
-        context: &Context,
-        held: &wire::Approval,
-        answers: Map<String, Value>,
-    ) -> Result<Outcome, Fault> {
+    pub(super) async fn held(&self, context: &Context, held: &wire::Approval, told: Told) -> Result<Outcome, Fault> {
         let url = approval_url(context, &held.id);
-        let Era::Modern(client) = &context.era else { return Ok(told(held, &url)) };
+        let Era::Modern(client) = &context.era else { return Ok(in_words(held, &url)) };
         if !client.can_show_form() && !client.can_open_url() {
-            return Ok(told(held, &url));
+            return Ok(in_words(held, &url));
         }
         let request = wire::GetApprovalRequest { id: held.id.clone() };
         let executors = context.app.upstreams.executor().ok_or_else(super::nobody)?;
@@ -160,7 +158,7 @@ impl Round {
         };
         let request = json!({"method": "elicitation/create", "params": params});
         let requests: Map<String, Value> = [(DECISION.to_owned(), request)].into_iter().collect();
-        let state = State::new(self.bound.clone(), answers, Some(held.id.clone()));
+        let state = State::new(self.bound.clone(), told, Some(held.id.clone()));
         Ok(asking(context, &requests, &state))
     }
 }
@@ -193,19 +191,28 @@ fn message(held: &wire::Approval, look: &wire::GetApprovalResponse, url: &str) -
         }
     }
     lines.push(format!("Contract {}.", held.contract_hash));
-    lines.push(format!("Somebody who may approve it decides at {url}"));
+    lines.push(format!("Somebody who may approve it decides with `callbook approvals show {}` or at {url}", held.id));
     lines.join("\n")
 }
 
 /// A held call, told to a client that cannot put anything before a person.
-fn told(held: &wire::Approval, url: &str) -> Outcome {
+fn in_words(held: &wire::Approval, url: &str) -> Outcome {
+    failed(&words(held, url)).meta("callbook/approval", held.id.as_str())
+}
+
+/// A held call where there is no result that could say so: a text or an address whose row is sensitive.
+pub(super) fn refused(context: &Context, held: &wire::Approval) -> RpcError {
+    let words = words(held, &approval_url(context, &held.id));
+    RpcError::new(StatusCode::OK, i64::from(StatusCode::FORBIDDEN.as_u16()), words)
+}
+
+fn words(held: &wire::Approval, url: &str) -> String {
     let until = moment(held.expires_at).unwrap_or_default();
-    let text = format!(
+    format!(
         "held: this call of {} waits for a person ({}). Nothing ran.\nTo do: have somebody who may approve it decide at \
-         {url} until {until}, then make the same call again.",
-        held.key, held.reason
-    );
-    failed(&text).meta("callbook/approval", held.id.as_str())
+         {url} or with `callbook approvals show {}` until {until}, then make the same call again.",
+        held.key, held.reason, held.id
+    )
 }
 
 fn given_up(context: &Context, approval: &str) -> String {

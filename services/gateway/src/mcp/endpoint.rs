@@ -8,10 +8,12 @@ use axum::body::Bytes;
 use axum::extract::{FromRequestParts, Request as HttpRequest, State};
 use axum::response::{IntoResponse, Response};
 use callbook_domain::fault::{Fault, Reason};
+use callbook_runtime::telemetry;
 use callbook_wire::resolver::v1::ListSignaturesRequest;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use serde::Deserialize;
+use tracing::Instrument as _;
 
 use super::era::{self, Era, Meta};
 use super::message::{self, Message, Params, Request, RpcError, code};
@@ -135,8 +137,17 @@ fn opened(params: &mut Params, method: &str, headers: &HeaderMap) -> Result<(Era
     Ok((era, meta))
 }
 
-/// Answers one request.
+/// Answers one request, as a part of the trace that its `_meta` names.
 pub(super) async fn answer(context: &Context, request: Request) -> Result<Outcome, RpcError> {
+    let span = tracing::info_span!("mcp", method = %request.method);
+    let within = async {
+        telemetry::extract_context(&context.meta.trace());
+        result(context, request).await
+    };
+    within.instrument(span).await
+}
+
+async fn result(context: &Context, request: Request) -> Result<Outcome, RpcError> {
     let Request { method, params, id } = request;
     match (method.as_str(), context.era.is_modern()) {
         ("server/discover", true) => discover::discover(context).await,

@@ -70,6 +70,15 @@ impl Meta {
         self.0.get("progressToken").filter(|token| token.is_string() || token.is_i64() || token.is_u64())
     }
 
+    /// The trace that the request belongs to, as headers have it.
+    pub(super) fn trace(&self) -> HeaderMap {
+        let named = ["traceparent", "tracestate"].into_iter().filter_map(|name| {
+            let value = self.0.get(name)?.as_str()?.parse().ok()?;
+            Some((HeaderName::from_static(name), value))
+        });
+        named.collect()
+    }
+
     fn version(&self) -> Option<&str> {
         self.0.get(VERSION_KEY)?.as_str()
     }

@@ -11,7 +11,7 @@ use callbook_wire::executor::v1::arguments::Form;
 use callbook_wire::resolver::v1::AskRequest;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::consent::{Round, Wait};
 use super::content::Block;
@@ -20,6 +20,7 @@ use super::header;
 use super::message::{Params, RpcError};
 use super::refusal::{failed, refused};
 use super::reply::{Hints, Outcome};
+use super::state::Told;
 use super::{call, receipt};
 use crate::answer::{Effect, Format, Raw, only};
 use crate::dispatch::{Match, Shape, invoke};
@@ -220,7 +221,7 @@ async fn run(context: &Context, wanted: Wanted, round: &Round, wait_ms: u32) -> 
     };
     let answer = call::run(context, request).await?;
     match &answer.held {
-        Some(held) => round.held(context, held, Map::new()).await,
+        Some(held) => round.held(context, held, Told::nothing()).await,
         None => Ok(call::shown(context, answer, None)),
     }
 }

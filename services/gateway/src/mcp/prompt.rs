@@ -14,7 +14,7 @@ use super::content::{self, Block, Form};
 use super::endpoint::Context;
 use super::message::{Params, RpcError, code};
 use super::reply::{Hints, Outcome};
-use super::{call, header, tool, typed};
+use super::{call, consent, header, tool, typed};
 use crate::upstream::rpc;
 
 /// Prompts that are looked at together where one is looked for by a shortened name.
@@ -66,7 +66,7 @@ pub(super) async fn give(context: &Context, mut params: Params) -> Result<Outcom
             let text = Value::Object(sent.clone()).to_string();
             let round = Round::take(context, &mut params, ("prompts/get", &row.key, &row.contract_hash), &text)?;
             match round.next(context, &row, sent)? {
-                Next::Run { arguments, .. } => made(context, &row, arguments).await?,
+                Next::Run { arguments, told, .. } => made(context, &row, arguments, told.once()).await?,
                 Next::Ask(outcome) => return Ok(outcome),
                 Next::Refuse(why) => return Err(RpcError::params(why)),
             }
@@ -77,15 +77,24 @@ pub(super) async fn give(context: &Context, mut params: Params) -> Result<Outcom
 }
 
 /// The blocks that a row makes of the arguments.
-async fn made(context: &Context, row: &Signature, sent: Map<String, Value>) -> Result<Vec<Block>, RpcError> {
+async fn made(
+    context: &Context,
+    row: &Signature,
+    sent: Map<String, Value>,
+    idempotency_key: Option<String>,
+) -> Result<Vec<Block>, RpcError> {
     let text = typed::arguments(row).given_back(sent).to_string();
     let form = Arguments::ArgsJson(Bytes::from(text));
     let request = executor::InvokeRequest {
         key: row.key.clone(),
         arguments: Some(executor::Arguments { form: Some(form) }),
+        idempotency_key,
         ..executor::InvokeRequest::default()
     };
     let answer = call::run(context, request).await?;
+    if let Some(held) = &answer.held {
+        return Err(consent::refused(context, held));
+    }
     if !answer.ok {
         return Err(RpcError::new(StatusCode::OK, code::INTERNAL, answer.result));
     }

@@ -18,7 +18,7 @@ use super::content::{self, Contents, Form};
 use super::endpoint::Context;
 use super::message::{Params, RpcError, code};
 use super::reply::{Hints, Outcome};
-use super::{call, header, receipt, typed};
+use super::{call, consent, header, receipt, typed};
 use crate::dispatch;
 use crate::upstream::rpc;
 
@@ -88,6 +88,7 @@ pub(super) async fn read(context: &Context, mut params: Params) -> Result<Outcom
         Err(Refused::Fault(fault)) if fault.kind() == Kind::NotFound => Err(nothing(&uri)),
         Err(Refused::Fault(fault)) => Err(fault.into()),
         Err(Refused::Failed(why)) => Err(RpcError::new(StatusCode::OK, code::INTERNAL, why)),
+        Err(Refused::Held(error)) => Err(*error),
     }
 }
 
@@ -96,6 +97,8 @@ enum Refused {
     Fault(Fault),
     /// The row ran and failed.
     Failed(String),
+    /// It waits for a person.
+    Held(Box<RpcError>),
 }
 
 impl From<Fault> for Refused {
@@ -168,6 +171,9 @@ async fn invoked(
     let arguments = Some(executor::Arguments { form: Some(form) });
     let request = executor::InvokeRequest { key, arguments, ..executor::InvokeRequest::default() };
     let answer = call::run(context, request).await?;
+    if let Some(held) = &answer.held {
+        return Err(Refused::Held(Box::new(consent::refused(context, held))));
+    }
     if !answer.ok {
         return Err(Refused::Failed(answer.result));
     }

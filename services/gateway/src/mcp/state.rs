@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 use super::message::RpcError;
 
@@ -43,6 +44,29 @@ impl Bound {
     }
 }
 
+/// What a person has answered so far, and the name of the conversation in which it did.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Told {
+    /// The same in every round.
+    id: Uuid,
+    /// The answers, by argument.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub(super) answers: Map<String, Value>,
+}
+
+impl Told {
+    /// Nothing yet.
+    pub(super) fn nothing() -> Self {
+        Told { id: Uuid::new_v4(), answers: Map::new() }
+    }
+
+    /// The idempotency key of the call that the answers are for, so that they are good for one: whoever brings the same
+    /// state again gets the same answer, and nothing runs. Nothing where nobody was asked.
+    pub(super) fn once(&self) -> Option<String> {
+        (!self.answers.is_empty()).then(|| format!("mcp:{}", self.id.simple()))
+    }
+}
+
 /// What is carried.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct State {
@@ -50,8 +74,7 @@ pub(super) struct State {
     /// Seconds since the Unix epoch after which it is nothing any more.
     until: i64,
     /// What a person has answered in earlier rounds.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub(super) answers: Map<String, Value>,
+    pub(super) told: Told,
     /// The approval that the call waits for. It is fired once at most, whatever is carried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) approval: Option<String>,
@@ -59,9 +82,9 @@ pub(super) struct State {
 
 impl State {
     /// A state that holds from now on.
-    pub(super) fn new(bound: Bound, answers: Map<String, Value>, approval: Option<String>) -> Self {
+    pub(super) fn new(bound: Bound, told: Told, approval: Option<String>) -> Self {
         let until = OffsetDateTime::now_utc().unix_timestamp() + i64::try_from(LIFE.as_secs()).unwrap_or_default();
-        State { bound, until, answers, approval }
+        State { bound, until, told, approval }
     }
 
     /// The text that the client carries.
@@ -125,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_state_comes_back_as_it_went_and_only_for_what_it_was_made_for() {
-        let state = State::new(bound("key", "{}"), Map::new(), Some("apr_1".to_owned()));
+        let state = State::new(bound("key", "{}"), Told::nothing(), Some("apr_1".to_owned()));
         let sealed = state.sealed(KEY);
         let opened = State::opened(KEY, &sealed, &bound("key", "{}")).unwrap();
         assert_eq!(opened.approval.as_deref(), Some("apr_1"));
@@ -137,8 +160,19 @@ mod tests {
     }
 
     #[test]
+    fn answers_are_good_for_one_call_however_often_they_are_carried() {
+        let mut told = Told::nothing();
+        assert_eq!(told.once(), None);
+        told.answers.insert("name".to_owned(), Value::from("Ada"));
+        let sealed = State::new(bound("key", "{}"), told.clone(), None).sealed(KEY);
+        let opened = State::opened(KEY, &sealed, &bound("key", "{}")).unwrap();
+        assert_eq!((opened.told.once(), &opened.told.answers), (told.once(), &told.answers));
+        assert!(told.once() != Told { id: Uuid::new_v4(), ..opened.told }.once(), "another conversation");
+    }
+
+    #[test]
     fn a_state_that_was_changed_or_is_old_is_refused() {
-        let mut state = State::new(bound("key", "{}"), Map::new(), None);
+        let mut state = State::new(bound("key", "{}"), Told::nothing(), None);
         let sealed = state.sealed(KEY);
         for bad in [format!("{sealed}-TAMPERED"), sealed[1..].to_owned(), String::new(), "a.b".to_owned()] {
             assert!(State::opened(KEY, &bad, &bound("key", "{}")).is_err(), "{bad}");

@@ -135,37 +135,32 @@ pub(super) async fn call(context: &Context, mut params: Params) -> Result<Outcom
     }
     let text = raw.as_deref().map_or("{}", RawValue::get);
     let round = Round::take(context, &mut params, ("tools/call", &row.key, &row.contract_hash), text)?;
-    let asked_nobody = sent.clone();
-    let (whole, wait_ms) = match round.next(context, &row, sent)? {
-        Next::Run { arguments, wait_ms } => (arguments, wait_ms),
+    let (whole, told, wait_ms) = match round.next(context, &row, sent)? {
+        Next::Run { arguments, told, wait_ms } => (arguments, told, wait_ms),
         Next::Ask(outcome) => return Ok(outcome),
         Next::Refuse(why) => return Ok(failed(&why)),
     };
     // What needs no change goes on as it was written.
-    let is_same = arguments.is_plain() && whole.len() == asked_nobody.len();
+    let is_same = arguments.is_plain() && told.answers.is_empty();
     let form = Form::ArgsJson(match is_same {
         true => Bytes::from(text.to_owned()),
-        false => Bytes::from(arguments.given_back(whole.clone()).to_string()),
+        false => Bytes::from(arguments.given_back(whole).to_string()),
     });
     let request = executor::InvokeRequest {
         key: row.key.clone(),
         arguments: Some(executor::Arguments { form: Some(form) }),
+        idempotency_key: told.once(),
         wait_ms,
         ..executor::InvokeRequest::default()
     };
     let answered = match call::run(context, request).await {
         Ok(answer) => match &answer.held {
-            Some(held) => round.held(context, held, added(&asked_nobody, whole)).await,
+            Some(held) => round.held(context, held, told).await,
             None => Ok(call::shown(context, answer, output_schema(&row, context.era.is_modern()).as_ref())),
         },
         Err(fault) => Err(fault),
     };
     answered.or_else(|fault| refused(context, &fault))
-}
-
-/// What a person has added to the arguments that were sent.
-fn added(sent: &Map<String, Value>, whole: Map<String, Value>) -> Map<String, Value> {
-    whole.into_iter().filter(|(name, _)| !sent.contains_key(name)).collect()
 }
 
 /// The arguments as a listing of the era shows them: a client of the modern one is asked for what only a person gives.
