@@ -106,6 +106,16 @@ async fn a_row_runs_in_its_pool_and_a_pool_that_nobody_serves_is_refused_before_
         let receipt = gateway.get(&format!("/api/dispatch?receipt={}", answer.id())).await.json();
         assert_eq!((answer.status, &receipt["pool"]), (200, &json!(pool)), "{}", answer.text);
     }
+    // what a flow calls runs where it does: rows of its pool, and those that name none
+    gateway.create(&book::with(book::flow("BOTH", "ANY: $1 > GPU: $PREV$1"), &json!({"runner": "gpu"}))).await;
+    let both = gateway.invoke("BOTH", "a").await;
+    assert_eq!((both.status, &both.json()["result"]), (200, &json!("aa")), "{}", both.text);
+    let astray = gateway.post("/api/directory", &book::flow("ASTRAY", "ANY: $1 > GPU: $PREV")).await;
+    assert!(
+        astray.status == 422 && astray.text.contains("pool_mismatch: step `GPU` runs in pool `gpu`"),
+        "{}",
+        astray.text
+    );
     let nowhere = gateway.invoke("NOWHERE", "a").await;
     assert_eq!((nowhere.status, nowhere.error().as_str()), (503, "no_executor_for_pool:moon"), "{}", nowhere.text);
     assert_eq!(gateway.get("/api/invocations?key=NOWHERE").await.json()["invocations"], json!([]));

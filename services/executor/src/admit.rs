@@ -7,6 +7,7 @@ use callbook_domain::caller::{Caller, May};
 use callbook_domain::compile::{Compiled, Plan};
 use callbook_domain::fault::{Fault, Reason, Result};
 use callbook_domain::key::Key;
+use callbook_domain::row::DEFAULT_POOL;
 use callbook_domain::token::argument_hash;
 use callbook_store::snapshot::{Entry, Snapshot};
 use tokio::sync::OwnedSemaphorePermit;
@@ -127,7 +128,9 @@ fn build(app: &App, caller: &Caller, request: &Request, entry: &Arc<Entry>, snap
     let bound = compiled.signature.bind(&request.sent)?;
     let work = work(entry, compiled, &bound)?;
     let pool = entry.row.definition.pool();
-    if !app.config.pools.iter().any(|served| served == pool) {
+    // what a flow, an agent or a function calls runs where they do, so a row that asks for no pool runs in any
+    let may_run_here = request.place.is_some() && pool == DEFAULT_POOL;
+    if !may_run_here && !app.config.pools.iter().any(|served| served == pool) {
         return Err(Fault::new(Reason::NoExecutorForPool, format!("this executor does not serve the pool `{pool}`"))
             .detail(pool)
             .with("pool", pool));

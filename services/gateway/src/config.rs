@@ -5,6 +5,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use callbook_domain::row::DEFAULT_POOL;
 use callbook_runtime::settings::{Limits, ServiceAddress, Settings, Tls};
 use http::Uri;
 use tonic::transport::{Certificate, ClientTlsConfig, Identity};
@@ -153,9 +154,6 @@ impl Config {
         })
     }
 }
-
-/// The pool of rows that name none.
-pub const DEFAULT_POOL: &str = "default";
 
 fn limits() -> Limits {
     Limits {
