@@ -46,7 +46,7 @@ async fn a_token_of_low_risk_reaches_no_sensitive_row_by_flow_by_each_or_by_agen
     let (issuer, line) = (Issuer::of(&world).await, Line::to(&world).await);
     let token = |keys: &[&str]| {
         let mut claims = issuer.claims(keys);
-        claims["cap"]["effect"] = "destructive".into();
+        claims["cap"]["effect"] = "write".into();
         claims
     };
     let ways = ["SECRET", "BY_FLOW", "BY_EACH", "BY_DEPTH"];

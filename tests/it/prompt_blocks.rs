@@ -1,7 +1,7 @@
 //! Prompt blocks: text that agents include. Nobody can call them, and nobody who looks for something to call is told of
 //! them.
 
-use callbook_tests::book::{echo, with};
+use callbook_tests::book::{echo, saying, with};
 use callbook_tests::mcp::Client;
 use callbook_tests::provider::{Form, Provider, Say};
 use callbook_tests::world::World;
@@ -76,13 +76,14 @@ async fn an_agent_has_its_blocks_in_their_order_and_can_neither_find_nor_call_on
     for (key, text) in [("GREETING", "Say hello."), ("BREVITY", "Be brief."), ("AWAY", "Nobody includes this.")] {
         world.create(&block(key, text)).await;
     }
-    world.create(&with(echo("ECHO"), &json!({"category": "block"}))).await;
+    let words = saying("GREET", "Greet a guest politely");
+    world.create(&with(words, &json!({"category": "block"}))).await;
     world.create(&with(agent("HOST", "You are the host."), &json!({"includes": ["GREETING", "BREVITY"]}))).await;
     let told = world.invoke("HOST", "x").await.json()["result"].as_str().unwrap().to_owned();
     let system = &provider.asked()[0].system;
     assert!(system.starts_with("Say hello.\n\nBe brief.\n\nYou are the host.\n\n"), "{system}");
     assert!(!system.contains("Nobody includes this") && !system.contains("# WHAT"), "{system}");
-    assert!(told.contains("ECHO") && !told.contains("How to greet"), "{told}");
+    assert!(told.contains("Greet a guest politely") && !told.contains("How to greet"), "{told}");
     assert!(told.contains("result_of=\"invoke GREETING\" status=\"refused\""), "{told}");
 
     world.change("HOST", &json!({"includes": "BREVITY,GREETING"})).await;
