@@ -90,7 +90,8 @@ async fn an_agent_asks_reads_one_contract_and_invokes_and_all_of_it_is_one_tree_
         let whole = receipt(&world, &answer.id()).await;
         assert_eq!((&whole["status"], &whole["runner"]), (&json!(MATERIAL), &json!("agent")));
         assert!(is(cost(&whole), 4.0 * COST) && whole["waste"] == false, "{whole}");
-        assert_eq!(whole["events"][1]["body"]["cost"].as_f64().map(|c| is(c, 4.0 * COST)), Some(true), "{whole}");
+        let logged = |of: &Value| of["events"][1]["body"]["cost"].as_f64().unwrap();
+        assert!(is(logged(&whole), 0.0), "the log has each cost once: {whole}");
         let usage = whole["response"]["text"].as_str().unwrap();
         assert!(usage.contains(r#""usage":{"input":400,"output":40}"#), "{usage}");
         let children = children(&world, &answer.id()).await;
@@ -100,9 +101,16 @@ async fn an_agent_asks_reads_one_contract_and_invokes_and_all_of_it_is_one_tree_
             assert_eq!((&child["parent"], &child["status"]), (&json!(answer.id()), &json!(MATERIAL)), "{child}");
             assert_eq!(child["actor"], whole["actor"]);
             let expected = if child["runner"] == "model" { COST } else { 0.0 };
-            assert!(is(cost(child), expected), "{child}");
+            assert!(is(cost(child), expected) && is(logged(child), expected), "{child}");
         }
         assert_eq!(children[5]["key"], "WEATHER_AT");
+        let listed = world.get(&format!("/api/invocations?parent={}", answer.id())).await.json();
+        assert_eq!(
+            (&listed["invocations"][0]["runner"], &listed["invocations"][1]["runner"]),
+            (&json!("model"), &json!("http"))
+        );
+        let sums = world.get("/api/invocations/stats?key=HELPER").await.json()["total"].clone();
+        assert!(sums["count"] == 1 && is(cost(&sums), 4.0 * COST), "what an agent does is no call of its row: {sums}");
         assert!(children[0]["request"]["text"].as_str().unwrap().contains("[redacted:MODEL_KEY]"));
         assert_eq!(upstream.count(), 1);
         assert_eq!(provider.asked()[0].functions, ["ask", "contract", "invoke"]);

@@ -130,7 +130,7 @@ async fn the_text_of_a_block_belongs_to_the_agents_that_include_it() {
 }
 
 #[tokio::test]
-async fn agents_and_flows_are_stored_shown_and_refused_before_anything_is_committed() {
+async fn flows_agents_and_blocks_are_shown_and_a_prompt_stays_with_those_who_may_edit_it() {
     let world = World::start().await;
     world.create(&echo("STEP")).await;
     world.create(&flow("FLOW", "STEP: $1")).await;
@@ -138,18 +138,13 @@ async fn agents_and_flows_are_stored_shown_and_refused_before_anything_is_commit
     for (key, kind) in [("FLOW", "flow"), ("AGENT", "agent")] {
         let shown = world.look(&format!("/api/dispatch?key={key}")).await;
         assert_eq!((shown.status, &shown.json()["type"]), (200, &json!(kind)), "{}", shown.text);
-        for body in [json!({"key": key, "body": "x"}), json!({"key": key, "body": "x", "shape": true})] {
-            let refused = world.post("/api/dispatch", &body).await;
-            let told = refused.json();
-            assert_eq!(
-                (refused.status, &told["error"], &told["ran"]),
-                (503, &json!(format!("runner_not_available:{kind}")), &json!(false)),
-                "{told}"
-            );
-        }
+        let shaped = world.post("/api/dispatch", &json!({"key": key, "body": "x", "shape": true})).await;
+        assert_eq!((shaped.status, &shaped.json()["verdict"]), (200, &json!("allowed")), "{}", shaped.text);
+        assert!(!shown.text.contains("A prompt of ours") && !shaped.text.contains("A prompt of ours"));
     }
     let public = world.look("/api/directory/AGENT").await;
     assert!(!public.text.contains("A prompt of ours"), "{}", public.text);
+    assert!(world.get("/api/directory/AGENT").await.text.contains("A prompt of ours"));
     assert_eq!(world.get("/api/invocations").await.json()["invocations"], json!([]));
     world.stop().await;
 }

@@ -2,6 +2,7 @@
 //! that stands for all.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
 
 use callbook_tests::secrets::Secrets;
 use callbook_tests::shared;
@@ -92,8 +93,10 @@ async fn every_row_of_the_catalogue_is_called_with_its_example_and_none_ends_in_
             wrong.push(format!("{word}: {text}"));
         }
     }
+    // past the capture of the test runner: what became of the catalogue is worth a look in every run
+    let mut told = std::io::stderr();
     for ((kind, word), count) in &counts {
-        eprintln!("{kind:5} {word:40} {count}");
+        writeln!(told, "  catalogue {kind:5} {word:50} {count}").unwrap();
     }
     assert!(wrong.is_empty(), "{} of {}: {:#?}", wrong.len(), ended.len(), &wrong[..wrong.len().min(5)]);
     let sent = ended.iter().filter(|(row, _)| row["type"] == "http").count();

@@ -7,30 +7,28 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use callbook_domain::fault::Reason;
-use callbook_domain::function::FUNCTIONS;
 use callbook_runtime::settings::{Overrides, Settings};
 use callbook_runtime::status::statuses;
 use callbook_tests::database;
 use callbook_tests::process::{Process, binary, free_port};
 use callbook_tests::upstream::Upstream;
-use callbook_tests::world::{OWNER, World};
-use serde_json::{Value, json};
+use callbook_tests::world::OWNER;
 
-const DOCUMENTS: [&str; 9] = [
+const DOCUMENTS: [&str; 11] = [
     "README.md",
     "docs/callers.md",
     "docs/issuers.md",
     "docs/holders.md",
     "docs/approvals.md",
     "docs/row-authors.md",
-    "docs/rows/agent.md",
+    "docs/rows/http.md",
     "docs/rows/fn.md",
+    "docs/rows/flow.md",
+    "docs/rows/agent.md",
     "docs/operators.md",
 ];
 /// The public weather service of the documents; a server on loopback stands for it.
 const WEATHER: &str = "https://api.open-meteo.com";
-/// The database that `sql_query` reads in the documents; an empty one stands for it.
-const SHOP: &str = "postgres://reader@db.example/shop";
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
@@ -69,13 +67,18 @@ fn blocks(document: &str) -> Vec<Block> {
     found
 }
 
+/// The first block of a language.
 pub(crate) fn block_of(document: &str, language: &str) -> String {
-    let found = blocks(document).into_iter().find(|block| block.language == language);
-    found.unwrap_or_else(|| panic!("no block of {language}")).text
+    blocks_of(document, language).into_iter().next().unwrap_or_else(|| panic!("no block of {language}"))
+}
+
+/// Every block of a language.
+pub(crate) fn blocks_of(document: &str, language: &str) -> Vec<String> {
+    blocks(document).into_iter().filter(|block| block.language == language).map(|block| block.text).collect()
 }
 
 /// The rows of the tables below a heading, without their heads, each as its cells.
-fn table(document: &str, heading: &str) -> Vec<Vec<String>> {
+pub(crate) fn table(document: &str, heading: &str) -> Vec<Vec<String>> {
     let below = document.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no heading {heading}")).1;
     let section = below.split("\n#").next().unwrap_or_default();
     let cells = |line: &str| -> Vec<String> {
@@ -88,7 +91,7 @@ fn table(document: &str, heading: &str) -> Vec<Vec<String>> {
 }
 
 /// What stands between the ticks of a cell; nothing where it has none.
-fn code(cell: &str) -> &str {
+pub(crate) fn code(cell: &str) -> &str {
     let inner = cell.find('`').map_or("", |at| &cell[at..]);
     let ticks = inner.len() - inner.trim_start_matches('`').len();
     let rest = &inner[ticks..];
@@ -97,7 +100,7 @@ fn code(cell: &str) -> &str {
 }
 
 /// Whether a line is what the pattern says; `…` stands for anything.
-fn fits(pattern: &str, line: &str) -> bool {
+pub(crate) fn fits(pattern: &str, line: &str) -> bool {
     let mut parts = pattern.split('…');
     let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else { return false };
     let Some(last) = parts.next_back() else { return rest.is_empty() };
@@ -122,11 +125,9 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Starts the deployment of a guide. A `toml` block that it says to be its settings is that.
+    /// Starts the deployment of a guide.
     async fn open(name: &'static str) -> Reading {
-        let text = read(name).replace(SHOP, &database::fresh().await);
-        let settings = if name.ends_with("row-authors.md") { block_of(&text, "toml") } else { String::new() };
-        Reading::of(name, text, &settings, &[("WEATHER_TOKEN", "a-token-of-the-weather-service")], &[]).await
+        Reading::of(name, read(name), "", &[], &[]).await
     }
 
     /// Starts a deployment for a text, with settings, secrets in the environment, and origins that rows may call.
@@ -357,94 +358,6 @@ fn the_example_of_the_settings_file_is_taken() {
     if let Err(error) = Settings::load(Overrides { config: Some(config), ..Overrides::default() }) {
         panic!("{error}");
     }
-}
-
-/// A deployment with the settings of the document for row authors.
-async fn for_row_authors() -> (World, String) {
-    let text = read("docs/row-authors.md").replace(SHOP, &database::fresh().await);
-    (World::with().toml(&block_of(&text, "toml")).start().await, text)
-}
-
-/// The arguments of a call as a cell has them: a JSON object or list, else pipe text.
-fn sent(cell: &str) -> Value {
-    match serde_json::from_str::<Value>(cell) {
-        Ok(args) if args.is_object() || args.is_array() => json!({"args": args}),
-        _ => json!({"body": cell}),
-    }
-}
-
-fn http_row(target: &str, args: &str, template: &str) -> Value {
-    let args = if args.is_empty() { String::new() } else { format!("# ARGS: {args}\n") };
-    json!({"key": "TRIED", "type": "http", "target": target, "examples": ["x"], "content": format!("# WHAT: an example\n{args}{template}")})
-}
-
-/// What a row would send, or why it refuses: the URL of a shape, its body, or the error.
-async fn shaped(world: &World, row: &Value, call: &str) -> [String; 3] {
-    let put = world.put("TRIED", row).await;
-    assert_eq!(put.status, 200, "{row}: {}", put.text);
-    let mut request = sent(call);
-    request["key"] = json!("TRIED");
-    request["shape"] = json!(true);
-    let answer = world.post("/api/dispatch", &request).await.json();
-    ["url", "body", "error"].map(|field| answer[field].as_str().unwrap_or_default().to_owned())
-}
-
-#[tokio::test]
-async fn every_template_of_the_tables_becomes_what_stands_beside_it() {
-    let (world, text) = for_row_authors().await;
-    world.create(&http_row("https://api.example.com/", "", "")).await;
-    for row in table(&text, "### In an address") {
-        let [target, args, call, becomes] = [0, 1, 2, 3].map(|at| code(&row[at]));
-        let [url, _, error] = shaped(&world, &http_row(target, args, ""), call).await;
-        assert_eq!(format!("{url}{error}"), becomes, "{row:?}");
-    }
-    for row in table(&text, "### In a body") {
-        let [template, args, call, becomes] = [0, 1, 2, 3].map(|at| code(&row[at]));
-        let target = "POST https://api.example.com/";
-        let [_, body, error] = shaped(&world, &http_row(target, args, &template.replace("⏎", "\n")), call).await;
-        assert_eq!(format!("{body}{error}"), becomes.replace('⏎', "\n"), "{row:?}");
-    }
-    for row in table(&text, "### Refused when the row is written") {
-        let [target, template, becomes] = [0, 1, 2].map(|at| code(&row[at]));
-        let checked = world.post("/api/directory/TRIED/test", &http_row(target, "", template)).await.json();
-        let first = &checked["violations"][0];
-        let said = format!(
-            "{}: {}",
-            first["code"].as_str().unwrap_or_default(),
-            first["message"].as_str().unwrap_or_default()
-        );
-        assert!(fits(becomes, &said), "{row:?}: {checked}");
-    }
-    world.stop().await;
-}
-
-#[tokio::test]
-async fn every_function_of_the_table_gives_what_stands_beside_it() {
-    let (world, text) = for_row_authors().await;
-    let mut documented = BTreeSet::new();
-    let mut id = String::new();
-    for row in table(&text, "### Functions") {
-        let [name, template, call, gives] = [0, 3, 4, 5].map(|at| code(&row[at]));
-        let function = callbook_domain::function::find(name).unwrap_or_else(|| panic!("there is no function {name}"));
-        assert_eq!(row[1], function.effect.as_str(), "{name}");
-        documented.insert(function.name);
-        let key = format!("T_{}", name.to_uppercase());
-        let content = format!("# WHAT: an example\n# EX: x\n{template}");
-        let put = world.put(&key, &json!({"key": key, "type": "fn", "target": name, "content": content})).await;
-        assert!(put.status < 300 || put.status == 404, "{}", put.text);
-        if put.status == 404 {
-            world.create(&json!({"key": key, "type": "fn", "target": name, "content": content})).await;
-        }
-        let mut request = sent(&call.replace("inv_…", &id));
-        request["key"] = json!(key);
-        let answer = world.post("/api/dispatch", &request).await;
-        let result = answer.json()["result"].as_str().unwrap_or(&answer.text).to_owned();
-        assert!(fits(gives, &result), "{row:?}: {result}");
-        id = answer.id();
-    }
-    let all: BTreeSet<&str> = FUNCTIONS.iter().map(|function| function.name).collect();
-    assert_eq!(documented, all);
-    world.stop().await;
 }
 
 #[test]

@@ -106,6 +106,16 @@ async fn a_row_runs_in_its_pool_and_a_pool_that_nobody_serves_is_refused_before_
         let receipt = gateway.get(&format!("/api/dispatch?receipt={}", answer.id())).await.json();
         assert_eq!((answer.status, &receipt["pool"]), (200, &json!(pool)), "{}", answer.text);
     }
+    // what a flow calls runs where it does: rows of its pool, and those that name none
+    gateway.create(&book::with(book::flow("BOTH", "ANY: $1 > GPU: $PREV$1"), &json!({"runner": "gpu"}))).await;
+    let both = gateway.invoke("BOTH", "a").await;
+    assert_eq!((both.status, &both.json()["result"]), (200, &json!("aa")), "{}", both.text);
+    let astray = gateway.post("/api/directory", &book::flow("ASTRAY", "ANY: $1 > GPU: $PREV")).await;
+    assert!(
+        astray.status == 422 && astray.text.contains("pool_mismatch: step `GPU` runs in pool `gpu`"),
+        "{}",
+        astray.text
+    );
     let nowhere = gateway.invoke("NOWHERE", "a").await;
     assert_eq!((nowhere.status, nowhere.error().as_str()), (503, "no_executor_for_pool:moon"), "{}", nowhere.text);
     assert_eq!(gateway.get("/api/invocations?key=NOWHERE").await.json()["invocations"], json!([]));
@@ -265,4 +275,37 @@ async fn a_gateway_says_which_part_is_missing_and_goes_on_when_it_is_back() {
         assert!(began.elapsed() < Duration::from_secs(2), "the gateway does not find the executor again");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_executor_that_hangs_is_passed_over_before_more_calls_wait_for_it() {
+    let (url, upstream) = (database::fresh().await, Upstream::weather().await);
+    let services = Services::start(&url, &upstream, &["default", "default"]);
+    let list = services.executors.iter().map(|one| format!("default={}", at(one))).collect::<Vec<_>>().join(",");
+    let gateway = services.gateway(&list);
+    gateway.create(&book::echo("ECHO")).await;
+    let mut database = database::owner(&url).await;
+    services.executors[0].signal("STOP");
+    // asked every second, and given one to answer
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    let began = Instant::now();
+    for _ in 0..20 {
+        assert_eq!(gateway.invoke("ECHO", "a").await.status, 200);
+    }
+    assert!(began.elapsed() < Duration::from_secs(2), "calls waited for {:?}", began.elapsed());
+    assert_eq!(executors_of(&gateway, &mut database, 8).await, 1);
+    services.executors[0].signal("CONT");
+    let began = Instant::now();
+    while executors_of(&gateway, &mut database, 8).await < 2 {
+        assert!(began.elapsed() < Duration::from_secs(4), "the executor is not used again");
+    }
+}
+
+/// How many executors ran the next calls of a row.
+async fn executors_of(gateway: &Door, database: &mut sqlx::PgConnection, calls: i64) -> i64 {
+    for _ in 0..calls {
+        assert_eq!(gateway.invoke("ECHO", "a").await.status, 200);
+    }
+    let last = "select count(distinct executor) from (select executor from invocation order by id desc limit $1) last";
+    sqlx::query_scalar(last).bind(calls).fetch_one(database).await.unwrap()
 }

@@ -103,6 +103,12 @@ impl Process {
         Duration::from_millis(ticks * 10)
     }
 
+    /// Sends it a signal by its name, such as `STOP`.
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success(), "kill -{name}");
+    }
+
     /// Ends it without a chance to tidy up.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
@@ -112,8 +118,7 @@ impl Process {
     /// Asks it to end, and gives its exit code and how long it took.
     pub fn terminate(mut self) -> (Option<i32>, Duration) {
         let began = Instant::now();
-        let pid = self.child.id().to_string();
-        Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+        self.signal("TERM");
         let status = self.child.wait().unwrap();
         (status.code(), began.elapsed())
     }

@@ -9,7 +9,7 @@ use callbook_domain::contract;
 use callbook_domain::fault::Result;
 use callbook_domain::hygiene::{Checked, Violation};
 use callbook_domain::key::Key;
-use callbook_domain::row::Definition;
+use callbook_domain::row::{DEFAULT_POOL, Definition};
 use callbook_domain::secret::{Bindings, Verdict};
 use callbook_store::fault::fault;
 use callbook_store::snapshot::Snapshot;
@@ -113,7 +113,7 @@ fn reaches(snapshot: &Snapshot, definition: &Definition, checked: &mut Checked) 
             (ReachKind::Include, None) if reach.key != definition.key => {
                 checked.warnings.push(format!("unknown_include:{}", reach.key));
             }
-            (ReachKind::Step, Some(step)) if step.pool() != "default" && step.pool() != definition.pool() => {
+            (ReachKind::Step, Some(step)) if step.pool() != DEFAULT_POOL && step.pool() != definition.pool() => {
                 checked.violations.push(Violation::pool_mismatch(reach.key.as_str(), step.pool()));
             }
             (ReachKind::Step | ReachKind::Include, None | Some(_)) => {}

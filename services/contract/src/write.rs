@@ -3,7 +3,7 @@
 use callbook_domain::caller::Caller;
 use callbook_domain::fault::Result;
 use callbook_domain::key::Key;
-use callbook_domain::row::Definition;
+use callbook_domain::row::{DEFAULT_POOL, Definition};
 use callbook_store::snapshot::Entry;
 use callbook_store::write::{self, Options, Written};
 use serde_json::{Map, Value};
@@ -64,7 +64,7 @@ pub(crate) async fn pool_warnings(app: &App, rows: &[&Entry]) -> Vec<String> {
 
 fn named_pool(definition: &Definition) -> Option<String> {
     let pool = definition.pool();
-    (pool != "default" && !definition.is_prompt_block()).then(|| pool.to_owned())
+    (pool != DEFAULT_POOL && !definition.is_prompt_block()).then(|| pool.to_owned())
 }
 
 async fn unserved(app: &App, pools: &[String]) -> Vec<String> {

@@ -7,6 +7,7 @@ use callbook_domain::caller::{Caller, May};
 use callbook_domain::compile::{Compiled, Plan};
 use callbook_domain::fault::{Fault, Reason, Result};
 use callbook_domain::key::Key;
+use callbook_domain::row::DEFAULT_POOL;
 use callbook_domain::token::argument_hash;
 use callbook_store::snapshot::{Entry, Snapshot};
 use tokio::sync::OwnedSemaphorePermit;
@@ -125,13 +126,8 @@ fn authority(request: &Request) -> Option<Authority> {
 fn build(app: &App, caller: &Caller, request: &Request, entry: &Arc<Entry>, snapshot: &Arc<Snapshot>) -> Result<Call> {
     let compiled = entry.compiled.as_ref().map_err(Clone::clone)?;
     let bound = compiled.signature.bind(&request.sent)?;
-    let work = work(entry, compiled, &bound)?;
-    let pool = entry.row.definition.pool();
-    if !app.config.pools.iter().any(|served| served == pool) {
-        return Err(Fault::new(Reason::NoExecutorForPool, format!("this executor does not serve the pool `{pool}`"))
-            .detail(pool)
-            .with("pool", pool));
-    }
+    let work = work(compiled, &bound)?;
+    check_pool(app, entry, request.place.is_some())?;
     Ok(Call {
         caller: caller.clone(),
         entry: entry.clone(),
@@ -140,6 +136,18 @@ fn build(app: &App, caller: &Caller, request: &Request, entry: &Arc<Entry>, snap
         place: request.place.clone(),
         book: snapshot.clone(),
     })
+}
+
+/// Whether the row runs here. What a flow, an agent or a function calls runs where they do, so a row that names no pool
+/// runs in any.
+pub fn check_pool(app: &App, entry: &Entry, is_called_by_a_call: bool) -> Result<()> {
+    let pool = entry.row.definition.pool();
+    let may_run = is_called_by_a_call && pool == DEFAULT_POOL || app.config.pools.iter().any(|served| served == pool);
+    if may_run {
+        return Ok(());
+    }
+    let fault = Fault::new(Reason::NoExecutorForPool, format!("this executor does not serve the pool `{pool}`"));
+    Err(fault.detail(pool).with("pool", pool))
 }
 
 /// A call's room, given back when it is dropped.
@@ -168,13 +176,13 @@ pub async fn enter(app: &App, request: &Request, call: &Call) -> Result<Room> {
 }
 
 /// What runs with these arguments.
-pub fn work(entry: &Entry, compiled: &Compiled, bound: &Bound) -> Result<Work> {
+pub fn work(compiled: &Compiled, bound: &Bound) -> Result<Work> {
     match &compiled.plan {
         Plan::Http(plan) => plan.fill(bound).map(Work::Http),
         Plan::Fn(plan) => plan.arguments.fill(bound).map(Work::Fn),
         Plan::Flow(_) => Ok(Work::Flow),
         Plan::Agent(_) => Ok(Work::Agent),
-        Plan::Block => Err(no_runner(entry)),
+        Plan::Block => Err(no_runner()),
     }
 }
 
@@ -187,12 +195,12 @@ pub fn callable<'a>(snapshot: &'a Snapshot, caller: &Caller, key: &str) -> Resul
     let compiled = entry.compiled.as_ref().map_err(Clone::clone)?;
     match &compiled.plan {
         Plan::Http(_) | Plan::Fn(_) | Plan::Flow(_) | Plan::Agent(_) => Ok((entry.clone(), compiled)),
-        Plan::Block => Err(no_runner(entry)),
+        Plan::Block => Err(no_runner()),
     }
 }
 
-fn no_runner(entry: &Entry) -> Fault {
-    let definition = &entry.row.definition;
-    let kind = if definition.is_prompt_block() { "prompt_block" } else { definition.row_type.as_str() };
-    Fault::new(Reason::RunnerNotAvailable, format!("this build has no runner for rows of type `{kind}`")).detail(kind)
+/// A prompt block is the only row without a runner.
+fn no_runner() -> Fault {
+    Fault::new(Reason::RunnerNotAvailable, "a prompt block is text for agents and cannot be called")
+        .detail("prompt_block")
 }

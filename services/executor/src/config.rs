@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use callbook_domain::agent::CallForm;
+use callbook_domain::row::DEFAULT_POOL;
 use secrecy::SecretString;
 use url::Url;
 
@@ -99,7 +100,7 @@ pub struct Price {
 impl Default for Config {
     fn default() -> Self {
         Config {
-            pools: vec!["default".into()],
+            pools: vec![DEFAULT_POOL.into()],
             address: String::new(),
             timezone: jiff::tz::TimeZone::UTC,
             in_flight: 1_024,

@@ -5,6 +5,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use callbook_domain::row::DEFAULT_POOL;
 use callbook_runtime::settings::{Limits, ServiceAddress, Settings, Tls};
 use http::Uri;
 use tonic::transport::{Certificate, ClientTlsConfig, Identity};
@@ -76,6 +77,10 @@ pub struct Config {
     pub connections: NonZeroUsize,
     /// How long a process that could not be reached is passed over. Default 1 s.
     pub avoid: Duration,
+    /// How often the processes of a service that has several are asked whether they serve. Default 1 s.
+    pub probe_every: Duration,
+    /// How long one may take to say so before it is passed over. Default 1 s.
+    pub probe_timeout: Duration,
     /// After what time DNS names of services are resolved again. Default 5 s.
     pub resolve_every: Duration,
     /// Bytes of one message of a service. Default 128 MiB.
@@ -110,6 +115,8 @@ impl Config {
             connect_timeout: Duration::from_secs(1),
             connections: NonZeroUsize::new(2).expect("two is not zero"),
             avoid: Duration::from_secs(1),
+            probe_every: Duration::from_secs(1),
+            probe_timeout: Duration::from_secs(1),
             resolve_every: Duration::from_secs(5),
             message_bytes: 128 * 1024 * 1024,
             drain: Duration::from_secs(30),
@@ -147,9 +154,6 @@ impl Config {
         })
     }
 }
-
-/// The pool of rows that name none.
-pub const DEFAULT_POOL: &str = "default";
 
 fn limits() -> Limits {
     Limits {

@@ -37,14 +37,6 @@ impl Health {
         let _ = self.stop.set(stop);
     }
 
-    /// Waits until the process was told to stop.
-    pub(crate) async fn stopped(&self) {
-        match self.stop.get() {
-            Some(stop) => stop.cancelled().await,
-            None => std::future::pending().await,
-        }
-    }
-
     /// Whether the process was told to stop.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stop.get().is_some_and(CancellationToken::is_cancelled)

@@ -28,7 +28,7 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-pub use self::config::{Config, ConfigError, DEFAULT_POOL};
+pub use self::config::{Config, ConfigError};
 
 use self::app::App;
 

@@ -7,13 +7,14 @@ mod send;
 
 use std::collections::BTreeMap;
 
+use callbook_domain::row::DEFAULT_POOL;
 use http::Uri;
 
 pub(crate) use self::client::{contract, directory, executor, gate, health, receipt, resolver, rpc};
 pub(crate) use self::endpoint::Lane;
 pub(crate) use self::pool::Pool;
 pub(crate) use self::send::{fault_of_read, fault_of_write};
-use crate::config::{Config, ConfigError, DEFAULT_POOL};
+use crate::config::{Config, ConfigError};
 
 /// One pool of connections for each service.
 pub(crate) struct Upstreams {

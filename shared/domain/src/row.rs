@@ -17,6 +17,8 @@ pub const MAX_COLUMN: usize = 64 * 1024;
 
 /// The longest name of a pool, in bytes.
 const MAX_POOL: usize = 64;
+/// The pool of rows that name none.
+pub const DEFAULT_POOL: &str = "default";
 
 macro_rules! word_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* }) => {
@@ -268,11 +270,11 @@ impl Definition {
         Ok(Merged { definition, touched, ignored })
     }
 
-    /// The pool that runs the row: `default` where `runner` is empty or a type's name.
+    /// The pool that runs the row: [`DEFAULT_POOL`] where `runner` is empty or a type's name.
     pub fn pool(&self) -> &str {
         match self.runner.as_deref() {
             Some(name) if RowType::parse(name).is_none() => name,
-            Some(_) | None => "default",
+            Some(_) | None => DEFAULT_POOL,
         }
     }
 

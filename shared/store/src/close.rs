@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use callbook_domain::compile::{self, Compiled, Reach, ReachKind, Rules};
 use callbook_domain::docstring::Docstring;
 use callbook_domain::hash::{self, Callable, Reached};
-use callbook_domain::row::{Definition, Effect, Risk, Row};
+use callbook_domain::row::{DEFAULT_POOL, Definition, Effect, Risk, Row};
 use sqlx::PgConnection;
 
 use crate::stored::Stored;
@@ -218,7 +218,7 @@ fn notice(node: &Node, reach: &Reach, leaf: Option<&Leaf>, closure: &mut Closure
         (ReachKind::Include, None) => warn(closure, row, format!("unknown_include:{}", reach.key)),
         // a flow that this write does not edit is not this write's to refuse
         (ReachKind::Step, Some(leaf))
-            if node.edited && leaf.pool != "default" && leaf.pool != node.definition.pool() =>
+            if node.edited && leaf.pool != DEFAULT_POOL && leaf.pool != node.definition.pool() =>
         {
             closure.pool_mismatches.push((row.to_owned(), reach.key.to_string(), leaf.pool.clone()));
         }

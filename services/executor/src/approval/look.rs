@@ -60,6 +60,6 @@ pub async fn look(app: &App, caller: &Caller, id: Uuid) -> Result<Look> {
 fn bind(snapshot: &Arc<Snapshot>, key: &str, input: &[u8]) -> Result<Call> {
     let (entry, compiled) = callable(snapshot, &Caller::Owner, key)?;
     let bound = compiled.signature.bind(&sent(input)?)?;
-    let work = work(&entry, compiled, &bound)?;
+    let work = work(compiled, &bound)?;
     Ok(Call { caller: Caller::Owner, entry, bound, work, place: None, book: snapshot.clone() })
 }

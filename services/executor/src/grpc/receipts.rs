@@ -187,6 +187,7 @@ fn summary(record: Record) -> wire::InvocationSummary {
         actor: record.actor,
         error_code: record.code.unwrap_or_default(),
         cost_usd: record.cost_usd,
+        runner: record.runner,
     }
 }
 

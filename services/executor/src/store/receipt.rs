@@ -191,7 +191,7 @@ pub async fn stats(pool: &PgPool, filter: &Filter) -> sqlx::Result<Vec<Figures>>
     sqlx::query_as!(
         Figures,
         r#"with call as (
-             select key, state, ok, own_cost_usd,
+             select key, state, ok, own_cost_usd, runner = type as is_call,
                     extract(epoch from finished_at - started_at)::float8 * 1000 as ms
              from invocation
              where ($1::text is null or exists (select 1 from unnest($2::text[]) p where starts_with(key, p))
@@ -203,14 +203,14 @@ pub async fn stats(pool: &PgPool, filter: &Filter) -> sqlx::Result<Vec<Figures>>
                and ($5::timestamptz is null or started_at >= $5)
                and ($6::timestamptz is null or started_at < $6)
          )
-         select key as "key?", count(*) as "count!",
-                count(*) filter (where state = 'done' and not ok) as "failures!",
-                percentile_cont(0.5) within group (order by ms) filter (where state = 'done') as p50_ms,
-                percentile_cont(0.95) within group (order by ms) filter (where state = 'done') as p95_ms,
-                percentile_cont(0.99) within group (order by ms) filter (where state = 'done') as p99_ms,
+         select key as "key?", count(*) filter (where is_call) as "count!",
+                count(*) filter (where is_call and state = 'done' and not ok) as "failures!",
+                percentile_cont(0.5) within group (order by ms) filter (where is_call and state = 'done') as p50_ms,
+                percentile_cont(0.95) within group (order by ms) filter (where is_call and state = 'done') as p95_ms,
+                percentile_cont(0.99) within group (order by ms) filter (where is_call and state = 'done') as p99_ms,
                 coalesce(sum(own_cost_usd), 0) as "cost_usd!"
          from call group by grouping sets ((), (key))
-         order by grouping(key) desc, count(*) desc, key limit 1001"#,
+         order by grouping(key) desc, count(*) filter (where is_call) desc, key limit 1001"#,
         filter.caller.as_deref(),
         &filter.prefixes,
         filter.key.as_deref(),

@@ -147,7 +147,7 @@ impl Changes {
         let app = Arc::clone(&self.app);
         tokio::select! {
             change = self.wait() => change.map(Some),
-            () = app.health.stopped() => Ok(None),
+            () = app.health.stopping() => Ok(None),
         }
     }
 

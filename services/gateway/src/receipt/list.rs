@@ -64,6 +64,8 @@ struct Page {
 struct Summary {
     invocation_id: String,
     key: String,
+    /// What ran it, such as `http`; for a part of an agent's run `model`, `ask` or `contract`.
+    runner: String,
     status: Option<Status>,
     actor: String,
     #[schema(format = DateTime)]
@@ -108,6 +110,7 @@ impl Summary {
         Summary {
             invocation_id: found.invocation_id,
             key: found.key,
+            runner: found.runner,
             status: Status::read(found.status),
             actor: found.actor,
             started_at: moment(found.started_at),

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use http::Uri;
 use tonic::transport::{Channel, ClientTlsConfig};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
 
 use crate::config::{Config, ConfigError};
 
@@ -64,6 +66,20 @@ impl Endpoint {
         (avoided, self.in_flight.load(Ordering::Relaxed))
     }
 
+    /// Asks it whether it serves. Where it does not say so in time it is passed over for `avoid`; where it does, it is
+    /// a choice again.
+    pub(super) async fn probe(&self, patience: Duration, avoid: Duration) {
+        let mut health = super::health(self.lanes[0].clone());
+        let asked = tokio::time::timeout(patience, health.check(HealthCheckRequest::default())).await;
+        let serves = matches!(asked, Ok(Ok(answer)) if answer.get_ref().status == ServingStatus::Serving as i32);
+        self.avoid(if serves { Duration::ZERO } else { avoid });
+    }
+
+    fn avoid(&self, time: Duration) {
+        let until = self.now() + u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.avoided_until.store(until, Ordering::Relaxed);
+    }
+
     fn now(&self) -> u64 {
         u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
@@ -98,8 +114,7 @@ impl Lane {
 
     /// Passes the process over for a while.
     pub(super) fn avoid(&self, time: Duration) {
-        let until = self.endpoint.now() + u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        self.endpoint.avoided_until.store(until, Ordering::Relaxed);
+        self.endpoint.avoid(time);
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use futures::future::join_all;
 use http::Uri;
 
 use super::endpoint::{Endpoint, Lane, authority};
@@ -44,6 +45,18 @@ impl Pool {
 
     pub(super) fn avoid(&self) -> Duration {
         self.config.avoid
+    }
+
+    /// Asks its processes whether they serve, where there are several to choose from: one that hangs is passed over
+    /// before more calls wait for it.
+    pub(crate) async fn probe(&self) {
+        let endpoints = self.endpoints.load_full();
+        let endpoints: Vec<_> = endpoints.iter().flatten().collect();
+        if endpoints.len() > 1 {
+            // the next answer comes an interval and the patience later
+            let avoid = self.config.probe_every + 2 * self.config.probe_timeout;
+            join_all(endpoints.into_iter().map(|endpoint| endpoint.probe(self.config.probe_timeout, avoid))).await;
+        }
     }
 
     /// Whether a process of it is known by a name that has to be resolved.

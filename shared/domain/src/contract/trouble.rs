@@ -5,7 +5,7 @@ use super::{Rendered, clean};
 use crate::auth::Auth;
 use crate::caller::{Caller, May};
 use crate::compile::{FnPlan, Plan};
-use crate::row::Effect;
+use crate::row::{DEFAULT_POOL, Effect};
 
 /// A failure as the caller meets it, what to do, and where.
 pub(super) struct Trouble {
@@ -87,7 +87,7 @@ fn gate(rendered: &Rendered<'_>) -> Option<Trouble> {
 
 fn pool(rendered: &Rendered<'_>) -> Option<Trouble> {
     let pool = rendered.definition().pool();
-    (pool != "default").then(|| {
+    (pool != DEFAULT_POOL).then(|| {
         trouble(
             format!("`no_executor_for_pool:{}`", clean(pool)),
             "no executor serves the row's pool now: an operator starts one with `--pools`",

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use callbook_domain::row::DEFAULT_POOL;
 use callbook_domain::token::mint::LIFE_SECONDS;
 use jiff::tz::TimeZone;
 use secrecy::SecretString;
@@ -103,7 +104,7 @@ pub(super) fn default_data_dir() -> Option<PathBuf> {
 pub(super) fn pools(set: Option<String>, file: Option<Vec<String>>) -> Result<Vec<String>, SettingsError> {
     let pools = list(set, file);
     if pools.is_empty() {
-        return Ok(vec!["default".to_owned()]);
+        return Ok(vec![DEFAULT_POOL.to_owned()]);
     }
     pools.iter().try_for_each(|pool| pool_name("pools", pool))?;
     Ok(pools)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callbook_domain::arguments::{Argument, Sent};
 use callbook_domain::caller::Caller;
 use callbook_domain::compile::Plan;
-use callbook_domain::fault::{Fault, Reason, Result};
+use callbook_domain::fault::{Reason, Result};
 use callbook_domain::flow::{Action, ListArgument, Step, StepArguments};
 use callbook_domain::invocation::InvocationId;
 use callbook_domain::json;
@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::fill::{Seen, fill};
 use super::halt::Halt;
 use crate::App;
-use crate::admit::{callable, work};
+use crate::admit::{callable, check_pool, work};
 use crate::call::Call;
 use crate::shape::{Shaped, render};
 use crate::tree::{Authority, Place, Tree};
@@ -115,11 +115,8 @@ fn made(app: &App, call: &Call, tree: &Arc<Tree>, key: &Key, arguments: Vec<Argu
     let place: Place = tree.grow(tree.root, depth, Authority::Written)?;
     let (entry, compiled) = callable(&call.book, &Caller::Owner, key.as_str())?;
     let bound = compiled.signature.bind(&Sent::List(arguments))?;
-    let work = work(&entry, compiled, &bound)?;
-    let pool = entry.row.definition.pool();
-    if !app.config.pools.iter().any(|served| served == pool) {
-        return Err(Fault::new(Reason::NoExecutorForPool, "this executor does not serve the pool").detail(pool));
-    }
+    let work = work(compiled, &bound)?;
+    check_pool(app, &entry, true)?;
     let (caller, book) = (call.caller.clone(), call.book.clone());
     render(app, &Call { caller, entry: entry.clone(), bound, work, place: Some(place), book })
 }
