@@ -178,6 +178,7 @@ fn candidate(revision: i64, contract: &str) -> Candidate {
         caller: "owner".into(),
         principal: None,
         holder: None,
+        credential_ends: None,
         is_counted: true,
         approval: None,
         actor: "owner:terminal-key".into(),

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use callbook_domain::clock::Clock;
+use callbook_tests::issuer::{Aim, Holder};
 use callbook_tests::secrets::Secrets;
+use callbook_tests::token::proof;
 use callbook_tests::upstream::{Upstream, json as answered};
 use callbook_tests::world::{Answer, World, send};
 use callbook_tests::{book, database};
@@ -325,5 +327,42 @@ async fn a_listing_shows_ones_own_calls_and_those_that_one_may_approve() {
     assert_eq!((&next["approvals"][0]["id"], &next["next_cursor"]), (&json!(first), &Value::Null), "{next}");
     assert_eq!(shop.world.get("/api/approvals?state=lost").await.status, 400);
     assert_eq!(shop.world.get("/api/approvals?cursor=x").await.error(), "cursor_invalid");
+    shop.world.stop().await;
+}
+
+#[tokio::test]
+async fn a_caller_has_a_hundred_waiting_calls_at_most_and_others_have_theirs() {
+    let shop = Shop::open().await;
+    for amount in 0..100 {
+        shop.held(&amount.to_string()).await;
+    }
+    let full = shop.pay("one more").await;
+    assert_eq!((full.status, full.error().as_str()), (429, "overloaded"), "{}", full.text);
+    assert_eq!(shop.pay("7").await.status, 202, "what waits already goes on waiting");
+    let body = json!({"key": "PAY", "body": "9"});
+    let other = send(shop.world.bearer(&shop.boss, Method::POST, "/api/dispatch").json(&body)).await;
+    assert_eq!(other.status, 202, "{}", other.text);
+    shop.clock.advance(Duration::from_secs(15 * 60));
+    assert_eq!(shop.pay("one more").await.status, 202);
+    shop.world.stop().await;
+}
+
+#[tokio::test]
+async fn a_held_call_is_shown_to_a_holder_who_proves_it() {
+    let shop = Shop::open().await;
+    let alice = Holder::new(&shop.clock);
+    let wanted = json!({"keys": ["PAY"], "risk": "high", "effect": "write", "holder": alice.jwk()});
+    let token = shop.world.mint(&wanted).await;
+    let held = shop.world.spend(&token, Some(&proof(&alice, &token, "PAY", "7")), "PAY", "7").await;
+    let id = approval(&held);
+    let look = async |proof: Option<&str>| {
+        send(shop.world.cap(&token, proof, Method::GET, &format!("/api/approvals/{id}"))).await
+    };
+    let stolen = look(None).await;
+    assert_eq!((stolen.status, &*stolen.error()), (401, "pop_required"), "{}", stolen.text);
+    assert!(!stolen.text.contains("/pay/"), "{}", stolen.text);
+    let sent = json!({"approval": id}).to_string();
+    let own = look(Some(&alice.proof(&Aim { token: &token, key: "PAY", sent: &sent }))).await;
+    assert_eq!((own.status, &own.json()["state"]), (200, &json!("held")), "{}", own.text);
     shop.world.stop().await;
 }

@@ -104,6 +104,49 @@ async fn a_flow_that_reaches_a_sensitive_row_is_held_once_as_a_whole() {
 }
 
 #[tokio::test]
+async fn what_a_rule_refuses_no_flow_and_no_gate_of_a_token_lets_through() {
+    let shop = Shop::open().await;
+    shop.world.create(&book::flow("PAY_TWICE", "PAY: $1 > PAY: $1")).await;
+    let call = || {
+        let body = json!({"key": "PAY_TWICE", "body": "7"});
+        send(shop.world.bearer(&shop.team, Method::POST, "/api/dispatch").json(&body))
+    };
+    let held = call().await;
+    shop.approve(&super::approvals::approval(&held)).await;
+    shop.rule("closed", &json!({"pattern_key": "PAY", "action": "deny", "reason": "closed"})).await;
+    let fired = call().await;
+    assert_eq!(fired.json()["error"]["code"], "denied:closed", "{}", fired.text);
+    let gated = json!({"keys": ["PAY"], "risk": "high", "effect": "write", "uses": 5, "owner_gate": true});
+    let gated = shop.world.mint(&gated).await;
+    let refused = shop.world.spend(&gated, None, "PAY", "7").await;
+    assert_eq!((refused.status, &*refused.error()), (403, "denied:closed"), "{}", refused.text);
+    assert_eq!(shop.upstream.count(), 0);
+    shop.world.stop().await;
+}
+
+#[tokio::test]
+async fn json_in_a_piece_of_text_is_matched_without_its_escapes() {
+    let shop = Shop::open().await;
+    let schema = json!({"type": "object", "properties": {"id": {"type": "string"}, "req": {"type": "object"}}});
+    let row = book::http("RUN", &format!("POST {}/run", shop.upstream.origin()), "$1=id | $2=req", "${req}");
+    shop.world.create(&book::with(row, &json!({"sensitive": true, "input_schema": schema}))).await;
+    shop.rule("never", &json!({"position": 1, "pattern_body": "delete", "action": "deny", "reason": "never"})).await;
+    shop.rule("rest", &json!({"position": 2, "action": "allow"})).await;
+    let call = async |body: &str| {
+        let body = json!({"key": "RUN", "body": body});
+        send(shop.world.bearer(&shop.team, Method::POST, "/api/dispatch").json(&body)).await
+    };
+    let allowed = call(r#"7|{"op":"show"}"#).await;
+    assert_eq!(allowed.status, 200, "{}", allowed.text);
+    for hidden in [r#"7|{"op":"delete"}"#, r#"7|{"op":"\u0064elete"}"#] {
+        let refused = call(hidden).await;
+        assert_eq!((refused.status, &*refused.error()), (403, "denied:never"), "{hidden}: {}", refused.text);
+    }
+    assert_eq!(shop.upstream.count(), 1);
+    shop.world.stop().await;
+}
+
+#[tokio::test]
 async fn a_broken_pattern_in_the_table_denies_and_lets_nothing_through() {
     let shop = Shop::open().await;
     shop.rule("first", &json!({"position": -5, "action": "allow"})).await;

@@ -102,6 +102,11 @@ async fn a_batch_as_a_whole_is_refused_before_any_of_its_calls() {
     assert!(full["results"].as_array().unwrap().iter().all(|result| result["ok"] == true), "{full}");
     assert_eq!(full["results"].as_array().unwrap().len(), 100);
 
+    let unreadable = world.post("/api/dispatch:batch", &json!({"calls": [{"kex": 1}, 7]})).await;
+    assert_eq!((unreadable.status, &*unreadable.error()), (400, "invalid_request"), "{}", unreadable.text);
+    let calls = json!({"calls": [{"kex": 1}, {"key": "SAY", "body": "a"}]});
+    let stranger = send(world.anyone(Method::POST, "/api/dispatch:batch").json(&calls)).await;
+    assert_eq!((stranger.status, stranger.error().as_str()), (401, "unauthorized"), "{}", stranger.text);
     let stranger = send(world.anyone(Method::POST, "/api/dispatch:batch").json(&json!({"calls": many(2)}))).await;
     assert_eq!((stranger.status, stranger.error().as_str()), (401, "unauthorized"), "{}", stranger.text);
     world.stop().await;

@@ -28,6 +28,7 @@ mod docs;
 mod docs_rows;
 mod exec;
 mod flow;
+mod flow_authority;
 mod flow_crash;
 mod functions;
 mod gates;

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use callbook_tests::book::{echo, flow, http};
 use callbook_tests::door::send;
+use callbook_tests::issuer::Holder;
+use callbook_tests::token::{proof, proof_for_receipt};
 use callbook_tests::upstream::{Upstream, json as answered};
 use callbook_tests::world::{World, keyed, owned};
 use callbook_wire::executor::v1 as wire;
@@ -112,6 +114,25 @@ async fn a_call_is_followed_by_whoever_may_read_its_receipt_and_nobody_else() {
     assert_eq!((refused.status, refused.error().as_str()), (404, "unknown_invocation"), "{}", refused.text);
     assert_eq!(world.look(&path).await.status, 401);
     assert_eq!(world.get("/api/invocations/inv_0/events").await.status, 404);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_holder_proves_that_it_may_follow_and_is_not_told_of_rows_that_it_does_not_see() {
+    let (world, _upstream) = stage(Duration::ZERO).await;
+    let alice = Holder::new(&world.clock);
+    let wanted = json!({"keys": ["FLOW", "INNER"], "effect": "write", "holder": alice.jwk()});
+    let token = world.mint(&wanted).await;
+    let done = world.spend(&token, Some(&proof(&alice, &token, "FLOW", "a")), "FLOW", "a").await;
+    assert_eq!(done.json()["ok"], true, "{}", done.text);
+    let path = format!("/api/invocations/{}/events", done.id());
+    let stolen = send(world.cap(&token, None, Method::GET, &path)).await;
+    assert_eq!((stolen.status, &*stolen.error()), (401, "pop_required"), "{}", stolen.text);
+    let asking = proof_for_receipt(&alice, &token, "FLOW", &done.id());
+    let told = send(world.cap(&token, Some(&asking), Method::GET, &path)).await;
+    let events = read(&told.text);
+    assert_eq!(names(&events), ["accepted", "step", "result"], "{}", told.text);
+    assert_eq!(events[1].1["key"], "INNER");
     world.stop().await;
 }
 

@@ -95,3 +95,12 @@ async fn in_read_mode_every_answer_has_its_receipt_at_once_and_failures_too() {
     assert_eq!(upstream.count(), 40);
     world.stop().await;
 }
+
+#[tokio::test]
+async fn what_is_answered_once_it_is_committed_is_committed_in_read_mode_too() {
+    let (world, _upstream) = world().await;
+    let accepted = world.post("/api/dispatch", &json!({"key": "READ", "body": "a", "async": true})).await;
+    assert_eq!(accepted.status, 202, "{}", accepted.text);
+    assert_eq!(receipt(&world, &accepted.id()).await["mode"], "durable", "it is on record with its answer");
+    world.stop().await;
+}

@@ -268,7 +268,7 @@ async fn a_sensitive_row_waits_for_a_person_unless_the_owner_calls_it() {
     assert_eq!((held.status, &held.json()["ran"]), (202, &json!(false)), "{}", held.text);
     assert_eq!(held.json()["held"]["reason"], "sensitive", "{}", held.text);
     let shape = as_team(json!({"key": "DROP", "body": "7", "shape": true})).await;
-    assert_eq!((shape.status, &shape.json()["verdict"]), (200, &json!("held")), "{}", shape.text);
+    assert_eq!((shape.status, &shape.json()["verdict"]), (200, &json!("owner_gate_required")), "{}", shape.text);
     for key in ["OTHER", "NOPE"] {
         let refused = as_team(json!({"key": key, "body": "7"})).await;
         assert_eq!(

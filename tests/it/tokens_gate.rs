@@ -138,6 +138,36 @@ async fn a_jwt_of_a_configured_issuer_calls_and_mints_within_its_scopes() {
     let asked = callbook_tests::world::keyed(&jwt, for_team());
     let minted = client.mint_token(asked).await.unwrap().into_inner().issued.unwrap();
     assert_eq!(minted.minted_by, "principal:corp:alice");
+    let lives = minted.expires_at.unwrap().seconds;
+    assert_eq!(lives, now + 300, "what it mints ends with it at the latest");
     assert_eq!(issuer.upstream.count(), 1, "its keys are asked for once");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_call_that_waits_past_the_end_of_its_jwt_is_not_fired() {
+    let issuer = OutsideIssuer::start().await;
+    let clock = callbook_domain::clock::Clock::held(time::macros::datetime!(2026-08-01 12:00 UTC));
+    let world =
+        World::with().allow(&[issuer.upstream.origin()]).toml(&issuer.toml()).clock(clock.clone()).start().await;
+    let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
+    world.create(&book::with(book::echo("TEAM_SECRET"), &json!({"sensitive": true, "input_schema": schema}))).await;
+    let now = clock.now().unix_timestamp();
+    let jwt = issuer.token(&json!({"iss": ISS, "aud": "callbook", "sub": "alice", "exp": now + 60, "scope": "book"}));
+    let call = world.anyone(reqwest::Method::POST, "/api/dispatch").bearer_auth(&jwt);
+    let body = json!({"key": "TEAM_SECRET", "body": "a", "wait_ms": 20_000});
+    let decide = async {
+        let id = loop {
+            let listed = world.get("/api/approvals?state=held").await.json();
+            if let Some(id) = listed["approvals"][0]["id"].as_str() {
+                break id.to_owned();
+            }
+        };
+        clock.advance(std::time::Duration::from_secs(60));
+        let approved = world.post(&format!("/api/approvals/{id}/approve"), &json!({})).await;
+        assert_eq!(approved.status, 200, "{}", approved.text);
+    };
+    let (refused, ()) = tokio::join!(callbook_tests::door::send(call.json(&body)), decide);
+    assert_eq!((refused.status, &*refused.error()), (401, "expired"), "{}", refused.text);
     world.stop().await;
 }

@@ -29,8 +29,8 @@ use crate::tree::{Authority, Place};
 pub async fn admit(app: &App, caller: &Caller, request: &Request) -> Result<Call> {
     caller.require_credential()?;
     // what a flow has written runs the rows that it was admitted with
-    if let Some(Place { authority: Authority::Written, tree, .. }) = &request.place {
-        return against(app, caller, request, &tree.book);
+    if let Some(Place { authority: Authority::Written, book, .. }) = &request.place {
+        return against(app, caller, request, book);
     }
     let held = app.directory.snapshot();
     match against(app, caller, request, &held) {

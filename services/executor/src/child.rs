@@ -53,7 +53,8 @@ impl Running<'_> {
     /// Whatever refused it: the budget of the tree, admission, the commit point.
     pub fn invoke(&self, key: &str, sent: Sent, authority: Authority) -> BoxFuture<'static, Result<Answer>> {
         let (app, caller, key) = (self.app.clone(), self.call.caller.clone(), key.to_owned());
-        let (deadline, place) = (self.deadline, self.tree.grow(self.id, self.depth(), authority));
+        let (deadline, place) =
+            (self.deadline, self.tree.grow(self.id, self.depth(), authority, self.call.book.clone()));
         let agent = self.agent().cloned();
         async move {
             let place = Some(Place { agent, ..place? });

@@ -35,7 +35,7 @@ pub async fn run_to_the_end(
     let began = Instant::now();
     let tree = match &call.place {
         Some(place) => place.tree.clone(),
-        None => Tree::new(candidate.id, call.book.clone()),
+        None => Tree::new(candidate.id),
     };
     let ran = match app.revocable.hold(&candidate) {
         None => bounded(&app, &call, candidate.id, deadline, &tree).await,

@@ -89,7 +89,7 @@ struct Reply {
 }
 
 async fn walk(app: Arc<App>, caller: Caller, request: Request, name: Arc<OnceLock<InvocationId>>, mut reply: Reply) {
-    match pass(&app, &caller, &request, &name, &mut reply.answer).await {
+    match pass(&app, &caller, &request, &name, &mut reply).await {
         Ok(Passed::TakenBack) => {}
         Ok(Passed::Fires(fires)) => {
             let Fires { call, candidate, room } = *fires;
@@ -134,7 +134,7 @@ async fn pass(
     caller: &Caller,
     request: &Request,
     name: &OnceLock<InvocationId>,
-    listener: &mut oneshot::Sender<Result<Answer>>,
+    reply: &mut Reply,
 ) -> Result<Passed> {
     check_scope(caller, request, &app.directory.snapshot())?;
     // the earlier answer comes first, whatever has become of the row
@@ -154,18 +154,22 @@ async fn pass(
                 return Ok(Passed::Answered(Box::new(answer)));
             }
             Passage::Held(held) => {
+                let Ok(_waits) = app.waiters.try_acquire() else {
+                    until = Deadline::after(Duration::ZERO);
+                    continue;
+                };
                 tokio::select! {
                     waited = wait(app, &held, until) => until = waited?,
-                    () = listener.closed() => return Ok(Passed::TakenBack),
+                    () = reply.answer.closed() => return Ok(Passed::TakenBack),
                 }
                 continue;
             }
         };
         let room = enter(app, request, &call).await?;
-        if listener.is_closed() {
+        if reply.answer.is_closed() {
             return Ok(Passed::TakenBack);
         }
-        let mode = mode(app, &call, request, approval.is_some());
+        let mode = mode(app, &call, request, reply.until, approval.is_some());
         let candidate = Candidate { approval, ..candidate(app, caller, request, &call, id, mode) };
         let _ = name.set(id); // set before, where the row moved meanwhile
         let passes = match mode {
@@ -214,7 +218,7 @@ pub fn refusal(stopped: &Stopped) -> Fault {
         Stopped::Revoked(name) => {
             Fault::new(Reason::Revoked, "the token was taken back").detail(name).fix("ask for a new token")
         }
-        Stopped::Over => Fault::new(Reason::Expired, "the token's time is over").fix("ask for a new token"),
+        Stopped::Over => Fault::new(Reason::Expired, "the time of the credential is over").fix("ask for a new one"),
         Stopped::Exhausted => {
             Fault::new(Reason::TokenExhausted, "the token was used as often as it may be").fix("ask for a new token")
         }
@@ -241,11 +245,12 @@ pub fn overloaded() -> Fault {
 }
 
 /// The operator's switch: rows that read, called without an idempotency key, are committed after their call. A call that
-/// is counted or approved is not.
-fn mode(app: &App, call: &Call, request: &Request, is_approved: bool) -> Mode {
+/// is counted or approved is not, nor is one that is answered once it is committed.
+fn mode(app: &App, call: &Call, request: &Request, until: Until, is_approved: bool) -> Mode {
     let is_counted = matches!(&call.caller, Caller::Holder(holder) if !holder.counters.is_empty());
     let linked = is_counted
         || is_approved
+        || matches!(until, Until::Committed)
         || request.idempotency_key.is_some()
         || request.repairs.is_some()
         || request.replay_of.is_some()
@@ -290,10 +295,11 @@ pub fn candidate(
         id,
         caller: caller.identity(),
         principal: match caller {
-            Caller::Principal(principal) => (!principal.is_outside).then_some(principal.id),
+            Caller::Principal(principal) => (!principal.is_outside()).then_some(principal.id),
             Caller::Owner | Caller::Holder(_) | Caller::Anonymous => None,
         },
         holder,
+        credential_ends: caller.ends(),
         is_counted: !matches!(call.work, Work::Turn(_)),
         approval: None,
         actor: caller.actor(),

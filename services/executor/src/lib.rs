@@ -57,6 +57,9 @@ pub use live::serve;
 /// How long the values of secrets are believed when they are looked for in outputs.
 const REDACTOR_AGE: Duration = Duration::from_millis(500);
 
+/// The most calls that wait for a decision at once, each of which looks for it five times a second.
+const MAX_WAITERS: usize = 256;
+
 /// The executor: what its verbs work with.
 pub struct App {
     /// This executor among the others.
@@ -80,6 +83,8 @@ pub struct App {
     pub(crate) denials: denied::Denials,
     pub(crate) revocable: revocable::Revocable,
     slots: Option<Arc<Semaphore>>,
+    /// Places of calls that wait for a decision; where none is free, a held call is answered at once.
+    waiters: Semaphore,
     pub(crate) origins: Origins,
     redactor: Mutex<HeldRedactor>,
 }
@@ -137,6 +142,7 @@ impl App {
             denials,
             revocable: revocable::Revocable::default(),
             slots,
+            waiters: Semaphore::new(MAX_WAITERS),
             origins,
             redactor,
         })

@@ -8,12 +8,14 @@ use std::time::Duration;
 use callbook_domain::caller::Caller;
 use callbook_domain::fault::{Fault, Reason, Result};
 use callbook_domain::invocation::{InvocationId, State, Status};
+use callbook_domain::key::Key;
 use callbook_store::fault::fault;
 use futures::stream::{self, Stream};
 use uuid::Uuid;
 
 use crate::App;
 use crate::call::{Answer, Deadline};
+use crate::credential::Credential;
 use crate::store::progress;
 use crate::{receipt, stored_answer};
 
@@ -43,30 +45,35 @@ pub enum Progress {
 /// Follows a call from its beginning, for those who may read its receipt.
 ///
 /// # Errors
-/// `unauthorized`, `unknown_invocation`; in the stream what [`follow`] ends with.
+/// As [`receipt::get`]; in the stream what [`follow`] ends with.
 pub async fn follow_as(
     app: &Arc<App>,
-    caller: &Caller,
+    credential: Credential<'_>,
     id: &str,
     deadline: Deadline,
 ) -> Result<impl Stream<Item = Result<Progress>> + use<>> {
-    caller.require_credential()?;
-    let id = InvocationId::require(id)?;
-    receipt::entitled(app, caller, id).await?;
-    Ok(follow(app.clone(), id, deadline))
+    let (caller, record) = receipt::shown(app, credential, id).await?;
+    Ok(follow(app.clone(), caller, InvocationId(record.id), deadline))
 }
 
 /// Follows a call that is on record, or will be. The stream ends with the answer, or with `erased` where what the call
 /// gave is gone, `deadline_too_short` where it runs on past the listener's time, `shutting_down` where another executor
 /// has to be asked.
-pub fn follow(app: Arc<App>, id: InvocationId, deadline: Deadline) -> impl Stream<Item = Result<Progress>> {
+pub fn follow(
+    app: Arc<App>,
+    caller: Caller,
+    id: InvocationId,
+    deadline: Deadline,
+) -> impl Stream<Item = Result<Progress>> {
     let ready = VecDeque::from([Progress::Accepted(id)]);
-    let follower = Follower { app, id, deadline, told: Vec::new(), ready, is_over: false };
+    let follower = Follower { app, caller, id, deadline, told: Vec::new(), ready, is_over: false };
     stream::unfold(follower, Follower::next)
 }
 
 struct Follower {
     app: Arc<App>,
+    /// Who is told: steps of rows that it does not see are not.
+    caller: Caller,
     id: InvocationId,
     deadline: Deadline,
     told: Vec<Uuid>,
@@ -102,6 +109,9 @@ impl Follower {
         let state = progress::state(pool, self.id.0).await.map_err(fault)?;
         for step in progress::ended_below(pool, self.id.0, &self.told).await.map_err(fault)? {
             self.told.push(step.id);
+            if !Key::parse(&step.key).is_ok_and(|key| self.caller.sees(&key)) {
+                continue;
+            }
             let state = State::parse(&step.state).unwrap_or(State::Unknown);
             let status = Status::of(state, step.material == Some(true));
             self.ready.push_back(Progress::Step { id: InvocationId(step.id), key: step.key, status });

@@ -149,11 +149,8 @@ fn held(approval: Approval, events: Vec<Logged>) -> Confirmed {
 /// `unauthorized` without a credential, whether or not the id exists; `unknown_invocation` for others' calls;
 /// `pop_required`, `pop_invalid`.
 pub async fn get(app: &App, credential: Credential<'_>, id: &str) -> Result<Full> {
-    let caller = credential.caller().await?;
-    caller.require_credential()?;
-    let id = InvocationId::require(id)?;
-    let record = entitled(app, &caller, id).await?;
-    credential.proven(&record.key, &asked_for(id)).await?;
+    let (caller, record) = shown(app, credential, id).await?;
+    let id = InvocationId(record.id);
     let pool = app.directory.pool();
     let (payload, events, children, repaired_by) = tokio::try_join!(
         receipt::payload(pool, id.0),
@@ -166,6 +163,20 @@ pub async fn get(app: &App, credential: Credential<'_>, id: &str) -> Result<Full
     let seen = children.into_iter().filter(|child| Key::parse(&child.key).is_ok_and(|key| caller.sees(&key)));
     let children = seen.map(|child| InvocationId(child.id)).collect();
     Ok(Full { record, payload, events, children, repaired_by: repaired_by.into_iter().map(InvocationId).collect() })
+}
+
+/// Who asks for all that a call gave, and the call: those who may read its receipt, and have proved that where their
+/// token has a holder.
+///
+/// # Errors
+/// As [`get`].
+pub async fn shown(app: &App, credential: Credential<'_>, id: &str) -> Result<(Caller, Record)> {
+    let caller = credential.caller().await?;
+    caller.require_credential()?;
+    let id = InvocationId::require(id)?;
+    let record = entitled(app, &caller, id).await?;
+    credential.proven(&record.key, &asked_for(id)).await?;
+    Ok((caller, record))
 }
 
 /// What a holder's proof says that it sends when it asks for a receipt.

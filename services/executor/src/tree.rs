@@ -33,6 +33,8 @@ pub struct Place {
     pub depth: u8,
     /// By whose right it is made.
     pub authority: Authority,
+    /// The book that its maker was admitted against: written steps run the rows of this one or not at all.
+    pub book: Arc<Snapshot>,
     /// What it shares with the others.
     pub tree: Arc<Tree>,
     /// The agent that it runs in, itself not counted.
@@ -44,8 +46,6 @@ pub struct Place {
 pub struct Tree {
     /// The caller's own call.
     pub root: InvocationId,
-    /// The book as it was when the root was admitted: written steps run the rows of this one or not at all.
-    pub book: Arc<Snapshot>,
     calls: AtomicU32,
     /// What the calls below each call cost, each with all below it, until that call ends.
     spent: Mutex<HashMap<InvocationId, f64>>,
@@ -53,8 +53,8 @@ pub struct Tree {
 
 impl Tree {
     /// A tree of its root alone.
-    pub fn new(root: InvocationId, book: Arc<Snapshot>) -> Arc<Tree> {
-        Arc::new(Tree { root, book, calls: AtomicU32::new(0), spent: Mutex::default() })
+    pub fn new(root: InvocationId) -> Arc<Tree> {
+        Arc::new(Tree { root, calls: AtomicU32::new(0), spent: Mutex::default() })
     }
 
     /// Adds what a call below `parent` cost, in US dollars. One that ends after its parent is in its own receipt alone.
@@ -71,7 +71,13 @@ impl Tree {
     ///
     /// # Errors
     /// `budget_exhausted:calls`, `budget_exhausted:depth`.
-    pub fn grow(self: &Arc<Tree>, parent: InvocationId, above: u8, authority: Authority) -> Result<Place> {
+    pub fn grow(
+        self: &Arc<Tree>,
+        parent: InvocationId,
+        above: u8,
+        authority: Authority,
+        book: Arc<Snapshot>,
+    ) -> Result<Place> {
         let depth = above.saturating_add(1);
         if depth > MAX_DEPTH {
             return Err(exhausted("depth", u32::from(MAX_DEPTH)));
@@ -79,7 +85,7 @@ impl Tree {
         if self.calls.fetch_add(1, Ordering::Relaxed) >= MAX_CALLS {
             return Err(exhausted("calls", MAX_CALLS));
         }
-        Ok(Place { parent, depth, authority, tree: self.clone(), agent: None })
+        Ok(Place { parent, depth, authority, book, tree: self.clone(), agent: None })
     }
 }
 
@@ -96,7 +102,7 @@ mod tests {
     fn a_cost_is_counted_once_on_each_level() {
         let id = |at| InvocationId::new(time::OffsetDateTime::UNIX_EPOCH + time::Duration::seconds(at));
         let (root, middle) = (id(1), id(2));
-        let tree = Tree::new(root, Arc::default());
+        let tree = Tree::new(root);
         tree.spend(middle, 0.25);
         tree.spend(middle, 0.5);
         tree.spend(root, 1.0 + tree.spent_below(middle));
@@ -106,9 +112,10 @@ mod tests {
     #[test]
     fn a_tree_grows_to_its_bounds_and_no_further() {
         let root = InvocationId::new(time::OffsetDateTime::UNIX_EPOCH);
-        let tree = Tree::new(root, Arc::default());
-        let reason =
-            |above| tree.grow(root, above, Authority::Own).map(|place| place.depth).map_err(|f| f.error_text());
+        let tree = Tree::new(root);
+        let reason = |above| {
+            tree.grow(root, above, Authority::Own, Arc::default()).map(|place| place.depth).map_err(|f| f.error_text())
+        };
         assert_eq!(reason(MAX_DEPTH), Err("budget_exhausted:depth".to_owned()));
         for _ in 0..MAX_CALLS {
             assert_eq!(reason(0), Ok(1));

@@ -52,10 +52,10 @@ pub(crate) async fn mint(app: &App, caller: &Caller, asked: Asked) -> Result<(St
             .with("needs", "mint:"));
     }
     check_words("purpose", &asked.purpose)?;
-    let ttl = checked_life(app, asked.ttl)?;
-    let snapshot = app.directory.fresh().await?;
     let now = app.clock.now();
     let issued_at = now.unix_timestamp();
+    let ttl = checked_life(app, asked.ttl, caller.ends().map(|end| end - issued_at))?;
+    let snapshot = app.directory.fresh().await?;
     let deepest = if asked.holder.is_some() { MAX_DEPTH } else { 0 };
     let claims = Claims {
         iss: app.deployment.issuer.clone(),
@@ -105,7 +105,7 @@ pub(crate) async fn record(
 /// A principal may have been ended since it was believed; the lock is held, so that nothing ends it now.
 async fn check_alive(connection: &mut PgConnection, caller: &Caller) -> Result<()> {
     match caller {
-        Caller::Principal(principal) if !principal.is_outside => {
+        Caller::Principal(principal) if !principal.is_outside() => {
             let is_alive = principals::is_alive(connection, principal.id).await.map_err(fault)?;
             if is_alive { Ok(()) } else { Err(callbook_domain::caller::unauthorized()) }
         }
@@ -113,12 +113,14 @@ async fn check_alive(connection: &mut PgConnection, caller: &Caller) -> Result<(
     }
 }
 
-/// The life that is asked, or the default as far as the operator lets it.
-fn checked_life(app: &App, asked: Option<i64>) -> Result<i64> {
-    let longest = app.deployment.max_ttl.whole_seconds().min(*LIFE_SECONDS.end());
+/// The life that is asked, or the default, as far as the operator lets it and as the minting credential lives itself.
+fn checked_life(app: &App, asked: Option<i64>, left: Option<i64>) -> Result<i64> {
+    let allowed = app.deployment.max_ttl.whole_seconds().min(*LIFE_SECONDS.end());
+    let longest = left.map_or(allowed, |left| left.min(allowed));
     let shortest = *LIFE_SECONDS.start();
     match asked {
-        None => Ok(LIFE.min(longest)),
+        None if longest >= shortest => Ok(LIFE.min(longest)),
+        None => Err(refused("ttl", format!("this credential ends in less than {shortest} seconds"))),
         Some(ttl) if (shortest..=longest).contains(&ttl) => Ok(ttl),
         Some(_) => Err(refused("ttl", format!("a token lives {shortest} to {longest} seconds here"))
             .with("max_seconds", longest.to_string())),

@@ -11,7 +11,7 @@ pub(crate) fn sight(caller: &Caller) -> String {
 pub(crate) fn narrowed(prefix: &str) -> Caller {
     use callbook_domain::caller::{Grant, May, Principal};
     let grants = vec![Grant { may: May::Invoke, prefix: prefix.to_owned() }];
-    Caller::Principal(Principal { id: uuid::Uuid::nil(), name: "team".to_owned(), grants, is_outside: false })
+    Caller::Principal(Principal { id: uuid::Uuid::nil(), name: "team".to_owned(), grants, vouched_until: None })
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ impl Principals {
             .map(|record| {
                 let grants: Vec<Grant> =
                     serde_json::from_str(&record.grants).map_err(|_| sqlx::Error::Decode("principal.grants".into()))?;
-                Ok(Principal { id: record.id, name: record.name, grants, is_outside: false })
+                Ok(Principal { id: record.id, name: record.name, grants, vouched_until: None })
             })
             .transpose()
     }

@@ -67,8 +67,16 @@ pub struct Principal {
     pub name: String,
     /// What it may do.
     pub grants: Vec<Grant>,
-    /// An outside issuer vouches for it: no record of ours can be ended.
-    pub is_outside: bool,
+    /// When the JWT ends by which an outside issuer vouches for it, in seconds since the Unix epoch. None for a principal
+    /// of ours, which ends when its record does.
+    pub vouched_until: Option<i64>,
+}
+
+impl Principal {
+    /// Whether an outside issuer vouches for it: no record of ours can be ended.
+    pub fn is_outside(&self) -> bool {
+        self.vouched_until.is_some()
+    }
 }
 
 /// The holder of a capability token that is good here and now: steps 1 to 8 of the check order of tokens hold, and where
@@ -151,6 +159,15 @@ impl Caller {
             }
             Caller::Holder(holder) => may == May::Invoke && covers(holder, key),
             Caller::Anonymous => false,
+        }
+    }
+
+    /// When its credential ends by itself, in seconds since the Unix epoch.
+    pub fn ends(&self) -> Option<i64> {
+        match self {
+            Caller::Holder(holder) => Some(holder.expires_at()),
+            Caller::Principal(principal) => principal.vouched_until,
+            Caller::Owner | Caller::Anonymous => None,
         }
     }
 
@@ -254,7 +271,7 @@ mod tests {
 
     fn principal(may: May, prefix: &str) -> Caller {
         let grants = vec![Grant { may, prefix: prefix.into() }];
-        Caller::Principal(Principal { id: Uuid::nil(), name: "team".into(), grants, is_outside: false })
+        Caller::Principal(Principal { id: Uuid::nil(), name: "team".into(), grants, vouched_until: None })
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Approves or refuses a held call.
 
-use callbook_domain::caller::{Caller, May};
+use callbook_domain::caller::{Caller, May, unauthorized};
 use callbook_domain::event::{Body, EventKind};
 use callbook_domain::fault::{Fault, Reason, Result};
 use callbook_domain::key::Key;
@@ -13,7 +13,7 @@ use super::held::id_text;
 use super::rule::check_reason;
 use super::{Approval, State};
 use crate::App;
-use crate::store::approval::{self, Decision};
+use crate::store::approval::{self, Decided, Decision};
 
 /// Decides a held call, once. An approved call may be fired once by its caller until its time is over.
 ///
@@ -39,13 +39,20 @@ pub async fn decide(app: &App, caller: &Caller, id: Uuid, approve: bool, reason:
         id,
         state: state.as_str(),
         by: caller.actor(),
+        principal: match caller {
+            Caller::Principal(principal) => (!principal.is_outside()).then_some(principal.id),
+            Caller::Owner | Caller::Holder(_) | Caller::Anonymous => None,
+        },
         reason: reason.to_owned(),
         at: now,
         event: event.canonical(),
     };
     let decided = approval::decide(app.directory.pool(), &decision).await.map_err(fault)?;
+    if decided == Decided::Ended {
+        return Err(unauthorized());
+    }
     let stands = visible(app, caller, id).await?;
-    if decided {
+    if decided == Decided::Now {
         return Ok(stands);
     }
     Err(Fault::new(Reason::AlreadyDecided, "the call was decided before, or its time is over")

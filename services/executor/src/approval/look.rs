@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
+use callbook_domain::arguments::Sent;
 use callbook_domain::caller::Caller;
 use callbook_domain::fault::Result;
 use callbook_store::fault::fault;
 use callbook_store::snapshot::Snapshot;
 use uuid::Uuid;
 
-use super::Approval;
 use super::find::visible;
+use super::{Approval, id_text};
 use crate::App;
 use crate::admit::{callable, work};
 use crate::call::{Call, Work};
+use crate::credential::Credential;
 use crate::repair::sent;
 use crate::shape::{Shaped, render};
 use crate::store::approval;
@@ -32,12 +34,15 @@ pub struct Look {
     pub is_current: bool,
 }
 
-/// What a held call would do, rendered from the row that it is bound to. The values of secrets are never read.
+/// What a held call would do, rendered from the row that it is bound to. The values of secrets are never read. Who holds a
+/// token with a holder's key proves it as for a call of the row with the arguments `{"approval": "<id>"}`.
 ///
 /// # Errors
-/// `unauthorized`, `not found`.
-pub async fn look(app: &App, caller: &Caller, id: Uuid) -> Result<Look> {
-    let approval = visible(app, caller, id).await?;
+/// `unauthorized`, `not found`; `pop_required`, `pop_invalid`.
+pub async fn look(app: &App, credential: Credential<'_>, id: Uuid) -> Result<Look> {
+    let caller = credential.caller().await?;
+    let approval = visible(app, &caller, id).await?;
+    credential.proven(&approval.key, &asked_for(id)).await?;
     let input = approval::input(app.directory.pool(), id).await.map_err(fault)?;
     let snapshot = app.directory.fresh().await?;
     let row = snapshot.get(&approval.key).filter(|entry| entry.row.definition.enabled);
@@ -45,7 +50,7 @@ pub async fn look(app: &App, caller: &Caller, id: Uuid) -> Result<Look> {
     let mut look = Look { approval, input: Vec::new(), shaped: None, egress_host: String::new(), is_current };
     if let Some(input) = input {
         if is_current {
-            let call = bind(&snapshot, &look.approval.key, &input)?;
+            let call = bind(&caller, &snapshot, &look.approval.key, &input)?;
             if let Work::Http(request) = &call.work {
                 look.egress_host = request.url.host_str().unwrap_or_default().to_owned();
             }
@@ -56,10 +61,16 @@ pub async fn look(app: &App, caller: &Caller, id: Uuid) -> Result<Look> {
     Ok(look)
 }
 
-/// The call as it was admitted when it was held. Whether this executor could run it does not matter here: it is shown.
-fn bind(snapshot: &Arc<Snapshot>, key: &str, input: &[u8]) -> Result<Call> {
+fn asked_for(id: Uuid) -> Sent {
+    let args = serde_json::value::to_raw_value(&serde_json::json!({"approval": id_text(id)}));
+    Sent::Args(args.expect("a text is JSON"))
+}
+
+/// The call as it was admitted when it was held, for the one who looks at it. Whether this executor could run it does not
+/// matter here: it is shown.
+fn bind(caller: &Caller, snapshot: &Arc<Snapshot>, key: &str, input: &[u8]) -> Result<Call> {
     let (entry, compiled) = callable(snapshot, &Caller::Owner, key)?;
     let bound = compiled.signature.bind(&sent(input)?)?;
     let work = work(compiled, &bound)?;
-    Ok(Call { caller: Caller::Owner, entry, bound, work, place: None, book: snapshot.clone() })
+    Ok(Call { caller: caller.clone(), entry, bound, work, place: None, book: snapshot.clone() })
 }

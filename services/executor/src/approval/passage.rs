@@ -15,7 +15,7 @@ use super::rule::Verdict;
 use super::{Approval, State};
 use crate::App;
 use crate::call::{Call, Request, sent_json};
-use crate::store::approval::{self, New, Same};
+use crate::store::approval::{self, Held, New, Same};
 use crate::tree::Authority;
 
 /// How often a call that was decided between two looks is looked at again.
@@ -38,12 +38,12 @@ pub enum Passage {
 }
 
 /// Decides whether a call that passed the other checks may go to the commit point. The owner's calls do, and those of
-/// rows that are not sensitive, unless their token waits for a person always; so do the steps that a flow has written,
-/// for which the flow itself was asked.
+/// rows that are not sensitive, unless their token waits for a person always. What a rule refuses is refused, also as a
+/// step that a flow has written; no person is asked about such a step, as the flow itself was.
 ///
 /// # Errors
 /// `denied:<reason>` where a rule or a person refused it, `denied:watcher_error` where nobody could be asked,
-/// `idempotency_mismatch` where its idempotency key waits for another call.
+/// `idempotency_mismatch` where its idempotency key waits for another call, `overloaded` where 100 calls of the caller wait.
 pub async fn passage(app: &Arc<App>, caller: &Caller, request: &Request, call: &Call) -> Result<Passage> {
     match verdict(app, caller, request, call).await? {
         Verdict::Allow => Ok(Passage::Go),
@@ -57,16 +57,21 @@ pub async fn passage(app: &Arc<App>, caller: &Caller, request: &Request, call: &
 /// # Errors
 /// `denied:watcher_error` where it could not be asked.
 pub async fn verdict(app: &App, caller: &Caller, request: &Request, call: &Call) -> Result<Verdict> {
-    let is_written = request.place.as_ref().is_some_and(|place| place.authority == Authority::Written);
-    if is_written || *caller == Caller::Owner {
+    if *caller == Caller::Owner {
         return Ok(Verdict::Allow);
     }
+    let ruled = match call.entry.row.risk {
+        Risk::High => app.watcher.verdict(app, call.entry.key(), &request.sent, &call.bound).await.map_err(closed)?,
+        Risk::Low => Verdict::Allow,
+    };
+    let is_written = request.place.as_ref().is_some_and(|place| place.authority == Authority::Written);
     let waits_always = matches!(caller, Caller::Holder(holder) if holder.cap().owner_gate);
-    match (waits_always, call.entry.row.risk) {
-        (true, _) => Ok(Verdict::Hold("owner_gate".to_owned())),
-        (false, Risk::High) => app.watcher.verdict(app, call.entry.key(), &request.sent).await.map_err(closed),
-        (false, Risk::Low) => Ok(Verdict::Allow),
-    }
+    Ok(match ruled {
+        Verdict::Deny(reason) => Verdict::Deny(reason),
+        Verdict::Allow | Verdict::Hold(_) if is_written => Verdict::Allow,
+        Verdict::Allow | Verdict::Hold(_) if waits_always => Verdict::Hold("owner_gate".to_owned()),
+        ruled @ (Verdict::Allow | Verdict::Hold(_)) => ruled,
+    })
 }
 
 /// What a person said to this very call; where nobody was asked yet, it is held from now on.
@@ -92,8 +97,15 @@ async fn held(app: &App, caller: &Caller, request: &Request, call: &Call, reason
             return decided(Approval::of(standing, now));
         }
         let new = new(caller, request, call, same.clone(), &reason, now);
-        // another replica may have held it first: the next look finds its approval
-        approval::hold(pool, &new).await.map_err(|error| closed(fault(error)))?;
+        match approval::hold(pool, &new).await.map_err(|error| closed(fault(error)))? {
+            // another replica may have held it first: the next look finds its approval
+            Held::Now | Held::Already => {}
+            Held::Full => {
+                return Err(Fault::new(Reason::Overloaded, "as many calls of this caller wait for a person as may")
+                    .fix("have some of them decided first")
+                    .retry_after_ms(60_000));
+            }
+        }
     }
     Err(closed("the approval ends before it can be read"))
 }

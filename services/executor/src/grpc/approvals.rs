@@ -16,6 +16,7 @@ use super::at;
 use super::execute::encode_shape;
 use crate::App;
 use crate::approval::{self, Action, Approval, Rule, State, id_text, parse_id};
+use crate::credential::Credential;
 
 /// The page size where none is asked for, and the largest.
 const PAGE: (u32, u32) = (100, 500);
@@ -59,10 +60,11 @@ pub async fn get(
     app: &Arc<App>,
     request: Request<GetApprovalRequest>,
 ) -> Result<Response<GetApprovalResponse>, Status> {
-    let caller = caller(app, &request).await?;
-    let id = parse_id(&request.into_inner().id);
-    caller.require_credential().map_err(refused)?;
-    let look = approval::look(app, &caller, id.map_err(refused)?).await.map_err(refused)?;
+    caller(app, &request).await?.require_credential().map_err(refused)?;
+    let (metadata, _, asked) = request.into_parts();
+    let headers = metadata.into_headers();
+    let id = parse_id(&asked.id).map_err(refused)?;
+    let look = approval::look(app, Credential::of(app, &headers), id).await.map_err(refused)?;
     Ok(Response::new(GetApprovalResponse {
         text_hash: look.approval.text_hash.clone(),
         approval: Some(encode(look.approval)),

@@ -74,7 +74,10 @@ pub async fn invocation(
     let call = asked.call.unwrap_or_default();
     let answer = run(app, &headers, call, Until::Committed).await.map_err(|fault| to_status(&fault))?;
     let progress = match answer.accepted {
-        true => follow(app.clone(), answer.id, deadline(&headers)).boxed(),
+        true => {
+            let caller = Credential::of(app, &headers).caller().await.map_err(|fault| to_status(&fault))?;
+            follow(app.clone(), caller, answer.id, deadline(&headers)).boxed()
+        }
         false => {
             let told = [Progress::Accepted(answer.id), Progress::Ended(Box::new(answer))];
             stream::iter(told.map(Ok)).boxed()
@@ -90,8 +93,7 @@ pub async fn following(
 ) -> Messages<wire::FollowInvocationResponse> {
     let (metadata, _, asked) = request.into_parts();
     let headers = metadata.into_headers();
-    let caller = Credential::of(app, &headers).caller().await.map_err(|fault| to_status(&fault))?;
-    let progress = follow_as(app, &caller, &asked.invocation_id, deadline(&headers)).await;
+    let progress = follow_as(app, Credential::of(app, &headers), &asked.invocation_id, deadline(&headers)).await;
     let progress = progress.map_err(|fault| to_status(&fault))?;
     Ok(messages(progress, |progress| wire::FollowInvocationResponse { progress }))
 }

@@ -1,5 +1,6 @@
 //! Held calls in SQL.
 
+use callbook_store::lock;
 use sqlx::{PgConnection, PgPool};
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -108,8 +109,22 @@ pub async fn other_under(
     .await
 }
 
-/// Holds a call with its entry in the log. False where the same call is held already: one approval for one call.
-pub async fn hold(pool: &PgPool, new: &New) -> sqlx::Result<bool> {
+/// The most calls of one caller that wait for a person at once.
+const MAX_OPEN: i64 = 100;
+
+/// What became of a call that was to be held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// It is held from now on.
+    Now,
+    /// The same call is held already: one approval for one call.
+    Already,
+    /// Its caller has as many waiting calls as it may.
+    Full,
+}
+
+/// Holds a call with its entry in the log.
+pub async fn hold(pool: &PgPool, new: &New) -> sqlx::Result<Held> {
     let mut transaction = pool.begin().await?;
     // a statement of its own: the next one must see the place in the index free
     sqlx::query!(
@@ -124,9 +139,18 @@ pub async fn hold(pool: &PgPool, new: &New) -> sqlx::Result<bool> {
     )
     .execute(&mut *transaction)
     .await?;
+    let open = sqlx::query_scalar!(
+        r#"select count(*) as "open!" from approval
+           where caller = $1 and state in ('held', 'approved') and expires_at > $2"#,
+        new.same.caller,
+        new.at
+    );
+    if open.fetch_one(&mut *transaction).await? >= MAX_OPEN {
+        return Ok(Held::Full);
+    }
     let held = insert(&mut transaction, new).await?;
     transaction.commit().await?;
-    Ok(held)
+    Ok(if held { Held::Now } else { Held::Already })
 }
 
 async fn insert(connection: &mut PgConnection, new: &New) -> sqlx::Result<bool> {
@@ -244,6 +268,8 @@ pub struct Decision {
     pub state: &'static str,
     /// Who decided, as receipts name it.
     pub by: String,
+    /// The principal of ours that decided.
+    pub principal: Option<Uuid>,
     /// What it said.
     pub reason: String,
     /// When.
@@ -252,8 +278,27 @@ pub struct Decision {
     pub event: String,
 }
 
-/// Decides a held call with its entry in the log. False where it is not held any more: of two deciders one wins.
-pub async fn decide(pool: &PgPool, decision: &Decision) -> sqlx::Result<bool> {
+/// What became of a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decided {
+    /// It stands.
+    Now,
+    /// The call is not held any more: of two deciders one wins.
+    Before,
+    /// The one who decides was ended.
+    Ended,
+}
+
+/// Decides a held call with its entry in the log. A decision of a principal that was ended is none: both meet on the lock.
+pub async fn decide(pool: &PgPool, decision: &Decision) -> sqlx::Result<Decided> {
+    let mut transaction = pool.begin().await?;
+    lock::shared(&mut transaction).await?;
+    if let Some(principal) = decision.principal {
+        let living = sqlx::query_scalar!("select id from principal where id = $1 and revoked_at is null", principal);
+        if living.fetch_optional(&mut *transaction).await?.is_none() {
+            return Ok(Decided::Ended);
+        }
+    }
     let logged = sqlx::query!(
         "with decided as (
              update approval set state = $2, decided_by = $3, decided_at = $4, decision_reason = $5
@@ -269,9 +314,10 @@ pub async fn decide(pool: &PgPool, decision: &Decision) -> sqlx::Result<bool> {
         decision.reason,
         decision.event
     )
-    .execute(pool)
+    .execute(&mut *transaction)
     .await?;
-    Ok(logged.rows_affected() == 1)
+    transaction.commit().await?;
+    Ok(if logged.rows_affected() == 1 { Decided::Now } else { Decided::Before })
 }
 
 /// Erases what was sent with calls that were held before this moment. Gives how many.

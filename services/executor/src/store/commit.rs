@@ -27,6 +27,8 @@ pub struct Candidate {
     pub principal: Option<Uuid>,
     /// The holder of the token that it comes with: nothing of it may have been taken back, and its calls are counted.
     pub holder: Option<Arc<Holder>>,
+    /// When its credential ends by itself, in seconds since the Unix epoch.
+    pub credential_ends: Option<i64>,
     /// Whether it counts as a use of the token. A part of a call that is no call of a row does not.
     pub is_counted: bool,
     /// The approval that it was given, which is used up with it.
@@ -95,9 +97,9 @@ impl Candidate {
         self.holder.as_ref().filter(|_| self.is_counted).map_or(&[], |holder| &holder.counters)
     }
 
-    /// Whether its token is over. An end is an end on our clock.
+    /// Whether its credential is over. An end is an end on our clock.
     pub fn is_over(&self, now: OffsetDateTime) -> bool {
-        self.holder.as_ref().is_some_and(|holder| holder.expires_at() <= now.unix_timestamp())
+        self.credential_ends.is_some_and(|end| end <= now.unix_timestamp())
     }
 
     /// The ids of its token's links, root first; none without a token.

@@ -17,7 +17,7 @@ pub enum Stopped {
     Ended,
     /// The token was taken back, by this name of it.
     Revoked(String),
-    /// The token is over.
+    /// The credential is over.
     Over,
     /// The token was used as often as it may be.
     Exhausted,

@@ -1,8 +1,8 @@
 //! JWTs of an outside issuer act as principals.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use callbook_caller::{Deployment, Issuer};
 use callbook_domain::caller::{Caller, Grant, May};
@@ -23,6 +23,10 @@ const ISS: &str = "https://id.example";
 
 /// Publishes a set of keys; how often it was asked is counted.
 async fn publish(set: Value) -> (String, Arc<AtomicUsize>) {
+    publish_what_stands_in(Arc::new(Mutex::new(set))).await
+}
+
+async fn publish_what_stands_in(set: Arc<Mutex<Value>>) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (url, asked) = (format!("http://{}/keys", listener.local_addr().unwrap()), Arc::new(AtomicUsize::new(0)));
     let counted = asked.clone();
@@ -32,7 +36,7 @@ async fn publish(set: Value) -> (String, Arc<AtomicUsize>) {
             counted.fetch_add(1, Ordering::SeqCst);
             let mut request = [0u8; 4_096];
             let _ = stream.read(&mut request).await;
-            let body = set.to_string();
+            let body = set.lock().unwrap().to_string();
             let answer =
                 format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
             let _ = stream.write_all(answer.as_bytes()).await;
@@ -89,7 +93,7 @@ async fn a_jwt_of_the_issuer_is_a_principal_with_the_grants_of_its_scopes(pool: 
     let mut gate = believing(pool, &folder, url).await;
     let token = encode(&named("two"), &good(&gate), &signer(2)).unwrap();
     let Caller::Principal(alice) = gate.seen(&format!("Bearer {token}")).await.unwrap() else { panic!("a principal") };
-    assert_eq!((alice.name.as_str(), alice.is_outside), ("corp:alice", true));
+    assert_eq!((alice.name.as_str(), alice.is_outside()), ("corp:alice", true));
     let grant = |may| Grant { may, prefix: "TEAM_".into() };
     assert_eq!(alice.grants.len(), 2);
     assert!(alice.grants.contains(&grant(May::Invoke)) && alice.grants.contains(&grant(May::Mint)));
@@ -173,4 +177,27 @@ async fn an_issuer_that_does_not_answer_is_no_hang(pool: PgPool) {
     let began = std::time::Instant::now();
     assert_eq!(gate.seen(&token).await.unwrap_err().reason(), Reason::ServiceUnavailable);
     assert!(began.elapsed() < std::time::Duration::from_millis(500), "nobody waits for it again at once");
+}
+
+#[sqlx::test(migrations = "../../shared/store/migrations")]
+async fn a_jwt_ends_with_the_key_that_signed_it_also_where_it_is_remembered(pool: PgPool) {
+    let folder = tempdir().unwrap();
+    let set = Arc::new(Mutex::new(json!({"keys": [jwk(1, "one"), jwk(2, "two")]})));
+    let (url, _) = publish_what_stands_in(set.clone()).await;
+    let gate = believing(pool, &folder, url).await;
+    let [one, two] = ["one", "two"].map(|kid| {
+        let seed = if kid == "one" { 1 } else { 2 };
+        encode(&named(kid), &good(&gate), &signer(seed)).unwrap()
+    });
+    for token in [&one, &two] {
+        gate.seen(&format!("Bearer {token}")).await.unwrap();
+    }
+    *set.lock().unwrap() = json!({"keys": [jwk(2, "two")]});
+    // the pace at which its keys are read anew, for a name that nobody knows
+    tokio::time::sleep(std::time::Duration::from_millis(5_100)).await;
+    let unknown = encode(&named("three"), &good(&gate), &signer(3)).unwrap();
+    gate.seen(&format!("Bearer {unknown}")).await.unwrap_err();
+    let refused = gate.seen(&format!("Bearer {one}")).await.unwrap_err();
+    assert_eq!(refused.reason(), Reason::Unauthorized);
+    gate.seen(&format!("Bearer {two}")).await.unwrap();
 }

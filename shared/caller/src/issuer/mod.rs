@@ -9,7 +9,7 @@ use callbook_domain::caller::{Grant, Principal, unauthorized};
 use callbook_domain::clock::Clock;
 use callbook_domain::fault::Result;
 use callbook_domain::token::Digest;
-use jsonwebtoken::{Validation, decode, decode_header};
+use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use quick_cache::sync::Cache;
 use serde::Deserialize;
 use uuid::Uuid;
@@ -56,6 +56,10 @@ pub(crate) struct Issuers {
 struct Seen {
     principal: Principal,
     exp: f64,
+    /// Whose key signed it.
+    iss: String,
+    kid: Option<String>,
+    alg: Algorithm,
 }
 
 #[derive(Deserialize)]
@@ -117,7 +121,10 @@ impl Issuers {
         }
         let hash = Digest::of(text);
         let seen = match self.known.get(&hash) {
-            Some(seen) => seen,
+            Some(seen) => {
+                self.check_key(&seen).await?;
+                seen
+            }
             None => {
                 let seen = self.verified(text, lane).await?;
                 self.known.insert(hash, seen.clone());
@@ -128,6 +135,12 @@ impl Issuers {
             return Err(unauthorized());
         }
         Ok(seen.principal)
+    }
+
+    /// What was verified once is good only as long as its issuer publishes the key.
+    async fn check_key(&self, seen: &Seen) -> Result<()> {
+        let (_, jwks) = self.by_iss.get(&seen.iss).ok_or_else(unauthorized)?;
+        jwks.key(seen.kid.as_deref(), seen.alg).await?.map(drop).ok_or_else(unauthorized)
     }
 
     async fn verified(&self, text: &str, lane: &Lane) -> Result<Seen> {
@@ -158,7 +171,8 @@ impl Issuers {
         if !is_named || !has_begun || !claims.exp.is_finite() || claims.exp <= now {
             return Err(unauthorized());
         }
-        Ok(Seen { exp: claims.exp, principal: issuer.principal(&claims) })
+        let principal = issuer.principal(&claims);
+        Ok(Seen { exp: claims.exp, iss: claims.iss, kid: header.kid, alg: header.alg, principal })
     }
 
     #[expect(clippy::cast_precision_loss, reason = "seconds of this century are exact")]
@@ -177,7 +191,7 @@ impl Issuer {
             id: id(&self.iss, &claims.sub),
             name: format!("{}:{}", self.name, claims.sub),
             grants: grants.collect(),
-            is_outside: true,
+            vouched_until: Some(whole(claims.exp)),
         }
     }
 }
@@ -196,6 +210,12 @@ impl Default for Words {
     fn default() -> Self {
         Words::List(Vec::new())
     }
+}
+
+/// Whole seconds that have passed by this moment.
+#[expect(clippy::cast_possible_truncation, reason = "a moment beyond the range of the type is its end")]
+fn whole(seconds: f64) -> i64 {
+    seconds.floor() as i64
 }
 
 /// The same for the same subject of the same issuer, whatever name it has here.

@@ -59,7 +59,7 @@ fn weather() -> Book {
 
 fn team(grants: &[(May, &str)]) -> Caller {
     let grants = grants.iter().map(|(may, prefix)| Grant { may: *may, prefix: (*prefix).to_owned() }).collect();
-    Caller::Principal(Principal { id: Uuid::nil(), name: "team".into(), grants, is_outside: false })
+    Caller::Principal(Principal { id: Uuid::nil(), name: "team".into(), grants, vouched_until: None })
 }
 
 #[test]

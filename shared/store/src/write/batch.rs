@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use callbook_domain::caller::{Caller, May};
-use callbook_domain::compile::{Compiled, ReachKind, Rules};
+use callbook_domain::compile::{Compiled, Plan, ReachKind, Rules};
+use callbook_domain::docstring::Docstring;
 use callbook_domain::event::{Body, EventKind};
 use callbook_domain::fault::{Fault, Reason, Result};
 use callbook_domain::hygiene::Violation;
@@ -222,13 +223,23 @@ fn mutate_event(edit: &Edit, before: Option<&Row>, after: Option<&Row>, stamp: &
 }
 
 /// Refuses to take a row's gates down without the right to approve: `sensitive` from true to false, an effect lowered. A
-/// flow's effect is its steps' and not its writer's to lower.
+/// flow's effect is its steps' and not its writer's to lower. Whoever may call a flow may run its steps, so whoever writes
+/// steps must have the right to run them.
 pub(crate) fn check_gates(
     caller: &Caller,
     before: Option<&Row>,
     after: &Definition,
     compiled: &Compiled,
 ) -> Result<()> {
+    let template = |definition: &Definition| Docstring::split(&definition.content).1.to_owned();
+    let as_before = before.is_some_and(|before| {
+        before.definition.row_type == RowType::Flow && template(&before.definition) == template(after)
+    });
+    if let Plan::Flow(flow) = &compiled.plan
+        && !as_before
+    {
+        flow.steps_keys().iter().try_for_each(|step| caller.require(May::Invoke, Some(step)))?;
+    }
     let Some(before) = before else { return Ok(()) };
     let own = match before.definition.row_type {
         RowType::Flow => Effect::Read,

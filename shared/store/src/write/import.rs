@@ -366,20 +366,20 @@ impl Stored {
 
     /// Whether the line is to be written; an unchanged or skipped row is not.
     fn judge(&self, writer: &Writer, line: &Line, options: Import) -> Result<bool> {
-        let key = &line.definition.key;
-        if let Some(row) = self.rows.get(key.as_str()) {
+        let (key, before) = (&line.definition.key, self.rows.get(line.definition.key.as_str()));
+        let compiled = line.checked.compiled.as_ref().expect("a line without violations is compiled");
+        let check_gates = || batch::check_gates(&writer.caller, before, &line.definition, compiled);
+        if let Some(row) = before {
             if row.definition == line.definition {
                 return Ok(false);
             }
-            let compiled = line.checked.compiled.as_ref().expect("a line without violations is compiled");
             return match options.on_conflict {
                 OnConflict::Skip => Ok(false),
-                OnConflict::Replace => {
-                    batch::check_gates(&writer.caller, Some(row), &line.definition, compiled).map(|()| true)
-                }
+                OnConflict::Replace => check_gates().map(|()| true),
                 OnConflict::Refuse => Err(Fault::new(Reason::AlreadyExists, format!("a row `{key}` exists"))),
             };
         }
+        check_gates()?;
         if let Some(other) =
             self.namespaces.get(key.as_str()).or_else(|| key.namespaces().find_map(|n| self.above.get(n)))
         {

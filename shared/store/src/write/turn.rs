@@ -48,7 +48,7 @@ impl<'a> Turn<'a> {
 /// Whether the writer's key still stands. A revocation takes the same lock, so one that was acknowledged is seen here.
 async fn is_alive(connection: &mut PgConnection, caller: &Caller) -> sqlx::Result<bool> {
     let Caller::Principal(principal) = caller else { return Ok(true) };
-    if principal.is_outside {
+    if principal.is_outside() {
         return Ok(true);
     }
     sqlx::query_scalar!(

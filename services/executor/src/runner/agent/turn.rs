@@ -76,6 +76,7 @@ pub fn take(running: &Running<'_>, turn: Turn, sent: Sent, time: Duration) -> Bo
         parent: running.id,
         depth: running.depth().saturating_add(1),
         authority: Authority::Written,
+        book: running.call.book.clone(),
         tree: running.tree.clone(),
         agent: None,
     };

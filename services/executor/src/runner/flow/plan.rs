@@ -32,7 +32,7 @@ pub fn plan(app: &App, call: &Call) -> Option<Value> {
     };
     let tree = match &call.place {
         Some(place) => place.tree.clone(),
-        None => Tree::new(InvocationId::new(app.clock.now()), call.book.clone()),
+        None => Tree::new(InvocationId::new(app.clock.now())),
     };
     let parts = flow.parts.iter().enumerate();
     let steps = parts.flat_map(|(at, part)| part.steps().map(move |step| (at + 1, step)));
@@ -49,7 +49,8 @@ fn shown(app: &App, call: &Call, tree: &Arc<Tree>, part: usize, step: &Step) -> 
         fields.insert("key".to_owned(), key.as_str().into());
         fields.insert("arguments".to_owned(), arguments_of(arguments, filled.as_ref()));
         match callable(&call.book, &Caller::Owner, key.as_str()) {
-            Ok((entry, _)) => {
+            // what a step would send is told to those who see its row
+            Ok((entry, _)) if call.caller.sees(entry.key()) => {
                 let row = &entry.row;
                 fields.insert("type".to_owned(), row.definition.row_type.as_str().into());
                 fields.insert("effect".to_owned(), row.effect.as_str().into());
@@ -57,6 +58,7 @@ fn shown(app: &App, call: &Call, tree: &Arc<Tree>, part: usize, step: &Step) -> 
                 fields.insert("contract_hash".to_owned(), row.contract_hash.as_str().into());
                 fields.extend(filled.map(|filled| outlook(app, call, tree, key, filled)).into_iter().flatten());
             }
+            Ok(_) => {}
             Err(fault) => drop(fields.insert("verdict".to_owned(), fault.error_text().into())),
         }
     }
@@ -112,7 +114,7 @@ fn outlook(
 
 fn made(app: &App, call: &Call, tree: &Arc<Tree>, key: &Key, arguments: Vec<Argument>) -> Result<Shaped> {
     let depth = call.place.as_ref().map_or(0, |place| place.depth);
-    let place: Place = tree.grow(tree.root, depth, Authority::Written)?;
+    let place: Place = tree.grow(tree.root, depth, Authority::Written, call.book.clone())?;
     let (entry, compiled) = callable(&call.book, &Caller::Owner, key.as_str())?;
     let bound = compiled.signature.bind(&Sent::List(arguments))?;
     let work = work(compiled, &bound)?;

@@ -100,7 +100,7 @@ impl Stage {
     /// A team that may call rows whose keys begin with this.
     async fn team(&self, prefix: &str) -> Caller {
         let (id, grants) = (Uuid::new_v4(), vec![Grant { may: May::Invoke, prefix: prefix.into() }]);
-        let principal = Principal { id, name: id.to_string(), grants, is_outside: false };
+        let principal = Principal { id, name: id.to_string(), grants, vouched_until: None };
         sqlx::query("insert into principal values ($1, $2, $3, '[]', now(), 'test')")
             .bind(id)
             .bind(&principal.name)
