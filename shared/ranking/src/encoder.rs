@@ -8,6 +8,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use crate::sharing::Lookup;
+use crate::typo;
 use crate::words::MAX_TEXT;
 
 /// Dimensions of the space.
@@ -88,6 +90,22 @@ impl Meaning {
     }
 }
 
+/// The word that was meant, for a word that is no piece by itself: the one of those that are one typing error away which
+/// is used most.
+pub(crate) fn correct(word: &str) -> Option<&'static str> {
+    if !typo::is_corrected(word) || MODEL.beginnings.contains_key(word) {
+        return None;
+    }
+    let mut best: Option<u32> = None;
+    typo::misspellings(word, |text| {
+        let close =
+            MODEL.by_misspelling.find(text).filter(|piece| typo::is_one_off(word, MODEL.words[*piece as usize]));
+        // the list of pieces begins with those that are used most
+        best = close.chain(best).min();
+    });
+    best.map(|piece| MODEL.words[piece as usize])
+}
+
 impl Sketch {
     /// In how many dimensions two meanings lie on different sides, 0 to 256: about 128 for texts without relation.
     #[inline(always)]
@@ -117,18 +135,26 @@ struct Counted {
 struct Model {
     beginnings: HashMap<&'static str, u16>,
     continuations: HashMap<&'static str, u16>,
+    /// All pieces, by number.
+    words: Vec<&'static str>,
+    /// Pieces that are words, under each of their misspellings.
+    by_misspelling: Lookup,
 }
 
 impl Model {
     fn read() -> Model {
         let (mut beginnings, mut continuations) = (HashMap::new(), HashMap::new());
+        let mut by_misspelling = Lookup::new();
         for (number, piece) in (0..).zip(PIECES.lines()) {
             match piece.strip_prefix("##") {
                 Some(rest) => continuations.insert(rest, number),
                 None => beginnings.insert(piece, number),
             };
+            if typo::is_spelt(piece) {
+                typo::misspellings(piece, |text| by_misspelling.insert(text, number.into()));
+            }
         }
-        Model { beginnings, continuations }
+        Model { beginnings, continuations, words: PIECES.lines().collect(), by_misspelling }
     }
 
     /// Gives the number of every piece of the text. A word with letters that no piece has is left out.
@@ -204,6 +230,17 @@ mod tests {
     fn words_are_cut_into_the_longest_pieces() {
         assert_eq!(pieces("Unaffable, time-zones!"), ["una", "##ffa", "##ble", "time", "zones"]);
         assert_eq!(pieces("\u{1f642} \0 (:*&!'\\`"), [""; 0]);
+    }
+
+    #[test]
+    fn a_misspelt_word_is_taken_for_the_usual_one() {
+        assert_eq!(
+            (correct("tomorow"), correct("traslate"), correct("calender")),
+            (Some("tomorrow"), Some("translate"), Some("calendar"))
+        );
+        for known in ["tomorrow", "colour", "abc", "zzzzzz", "天気天気天", "GitHub"] {
+            assert_eq!(correct(known), None, "{known}");
+        }
     }
 
     #[test]
