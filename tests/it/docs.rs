@@ -14,13 +14,14 @@ use callbook_tests::process::{Process, binary, free_port};
 use callbook_tests::upstream::Upstream;
 use callbook_tests::world::OWNER;
 
-const DOCUMENTS: [&str; 11] = [
+const DOCUMENTS: [&str; 12] = [
     "README.md",
     "docs/callers.md",
     "docs/issuers.md",
     "docs/holders.md",
     "docs/approvals.md",
     "docs/row-authors.md",
+    "docs/search.md",
     "docs/rows/http.md",
     "docs/rows/fn.md",
     "docs/rows/flow.md",
@@ -283,6 +284,11 @@ async fn the_commands_for_approvals_run_as_printed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_commands_for_row_authors_run_as_printed() {
     commands_run("docs/row-authors.md").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_commands_about_questions_run_as_printed() {
+    commands_run("docs/search.md").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

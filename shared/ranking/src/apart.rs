@@ -17,13 +17,14 @@ const NAMED: usize = 4;
 pub(crate) fn differences(answer: &[&Row], places: Range<usize>, vocabulary: &Vocabulary) -> Vec<Option<String>> {
     let from = places.start.saturating_sub(REACH);
     let near = &answer[from..answer.len().min(places.end + REACH)];
-    let words: Vec<Vec<u32>> = near.iter().map(|row| sorted(telling(row).map(|held| held.term))).collect();
+    let words: Vec<Words> = near.iter().map(|row| Words::of(row)).collect();
     let tell = |this: usize| {
         let around = this.saturating_sub(REACH)..near.len().min(this + REACH + 1);
-        let others = around.filter(|that| *that != this).map(|that| (likeness(&words[this], &words[that]), that));
+        let others = around.filter(|that| *that != this && words[this].may_be_like(&words[*that]));
+        let others = others.map(|that| (words[this].likeness(&words[that]), that));
         let alike = others.filter(|(alike, _)| *alike >= ALIKE);
         let (_, that) = alike.reduce(|best, other| if other.0 > best.0 { other } else { best })?;
-        Some(difference(near[this], &words[this], near[that], &words[that], vocabulary))
+        Some(difference(near[this], &words[this].terms, near[that], &words[that].terms, vocabulary))
     };
     places.map(|place| tell(place - from)).collect()
 }
@@ -54,20 +55,38 @@ fn telling(row: &Row) -> impl Iterator<Item = Held> {
     row.words.iter().copied().filter(|held| FIELDS.iter().any(|field| held.is_in(*field)))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of words of a row")]
-fn likeness(a: &[u32], b: &[u32]) -> f64 {
-    let (mut common, mut rest) = (0, b);
-    for term in a {
-        let at = rest.partition_point(|other| other < term);
-        common += usize::from(rest.get(at) == Some(term));
-        rest = &rest[at..];
-    }
-    let all = a.len() + b.len() - common;
-    if all == 0 { 0.0 } else { common as f64 / all as f64 }
+/// The telling words of a row.
+struct Words {
+    /// Sorted.
+    terms: Vec<u32>,
+    /// A bit for the low end of every term.
+    sieve: u64,
 }
 
-fn sorted(terms: impl Iterator<Item = u32>) -> Vec<u32> {
-    let mut terms: Vec<u32> = terms.collect();
-    terms.sort_unstable();
-    terms
+impl Words {
+    fn of(row: &Row) -> Words {
+        let mut terms: Vec<u32> = telling(row).map(|held| held.term).collect();
+        terms.sort_unstable();
+        let sieve = terms.iter().fold(0, |bits, term| bits | 1 << (term % 64));
+        Words { terms, sieve }
+    }
+
+    /// False where the two cannot have half of their words in common; it takes a fraction of the time of counting.
+    fn may_be_like(&self, other: &Words) -> bool {
+        let most = self.terms.iter().filter(|term| other.sieve & 1 << (**term % 64) != 0).count();
+        3 * most >= self.terms.len() + other.terms.len()
+    }
+
+    /// The share of their words that the two have in common, 0 to 1.
+    #[expect(clippy::cast_precision_loss, reason = "counts of words of a row")]
+    fn likeness(&self, other: &Words) -> f64 {
+        let (mut common, mut rest) = (0, other.terms.as_slice());
+        for term in &self.terms {
+            let at = rest.partition_point(|other| other < term);
+            common += usize::from(rest.get(at) == Some(term));
+            rest = &rest[at..];
+        }
+        let all = self.terms.len() + other.terms.len() - common;
+        if all == 0 { 0.0 } else { common as f64 / all as f64 }
+    }
 }

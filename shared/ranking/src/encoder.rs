@@ -8,6 +8,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use crate::sharing::Lookup;
+use crate::typo;
 use crate::words::MAX_TEXT;
 
 /// Dimensions of the space.
@@ -88,6 +90,22 @@ impl Meaning {
     }
 }
 
+/// The word that was meant, for a word that is no piece by itself: the one of those that are one typing error away which
+/// is used most.
+pub(crate) fn correct(word: &str) -> Option<&'static str> {
+    if !typo::is_corrected(word) || MODEL.beginnings.contains_key(word) {
+        return None;
+    }
+    let mut best: Option<u32> = None;
+    typo::misspellings(word, |text| {
+        let close =
+            MODEL.by_misspelling.find(text).filter(|piece| typo::is_one_off(word, MODEL.words[*piece as usize]));
+        // the list of pieces begins with those that are used most
+        best = close.chain(best).min();
+    });
+    best.map(|piece| MODEL.words[piece as usize])
+}
+
 impl Sketch {
     /// In how many dimensions two meanings lie on different sides, 0 to 256: about 128 for texts without relation.
     #[inline(always)]
@@ -98,10 +116,13 @@ impl Sketch {
 
     /// The distance to the nearer of each pair, in place of what `distances` held.
     pub(crate) fn distances(self, pairs: &[[Sketch; 2]], distances: &mut Vec<u16>) {
-        distances.clear();
-        // counting bits takes a fifth of the time with instructions that the oldest processors do not have
+        distances.resize(pairs.len(), 0);
+        // Counting bits takes a fifth of the time with instructions that the oldest processors do not have. Only what is
+        // inlined here gets them, so this is a loop and no call.
         ARCH.dispatch(|| {
-            distances.extend(pairs.iter().map(|[one, other]| self.distance(*one).min(self.distance(*other))));
+            for (distance, [one, other]) in distances.iter_mut().zip(pairs) {
+                *distance = self.distance(*one).min(self.distance(*other));
+            }
         });
     }
 }
@@ -117,18 +138,26 @@ struct Counted {
 struct Model {
     beginnings: HashMap<&'static str, u16>,
     continuations: HashMap<&'static str, u16>,
+    /// All pieces, by number.
+    words: Vec<&'static str>,
+    /// Pieces that are words, under each of their misspellings.
+    by_misspelling: Lookup,
 }
 
 impl Model {
     fn read() -> Model {
         let (mut beginnings, mut continuations) = (HashMap::new(), HashMap::new());
+        let mut by_misspelling = Lookup::new();
         for (number, piece) in (0..).zip(PIECES.lines()) {
             match piece.strip_prefix("##") {
                 Some(rest) => continuations.insert(rest, number),
                 None => beginnings.insert(piece, number),
             };
+            if typo::is_spelt(piece) {
+                typo::misspellings(piece, |text| by_misspelling.insert(text, number.into()));
+            }
         }
-        Model { beginnings, continuations }
+        Model { beginnings, continuations, words: PIECES.lines().collect(), by_misspelling }
     }
 
     /// Gives the number of every piece of the text. A word with letters that no piece has is left out.
@@ -204,6 +233,17 @@ mod tests {
     fn words_are_cut_into_the_longest_pieces() {
         assert_eq!(pieces("Unaffable, time-zones!"), ["una", "##ffa", "##ble", "time", "zones"]);
         assert_eq!(pieces("\u{1f642} \0 (:*&!'\\`"), [""; 0]);
+    }
+
+    #[test]
+    fn a_misspelt_word_is_taken_for_the_usual_one() {
+        assert_eq!(
+            (correct("tomorow"), correct("traslate"), correct("calender")),
+            (Some("tomorrow"), Some("translate"), Some("calendar"))
+        );
+        for known in ["tomorrow", "colour", "abc", "zzzzzz", "天気天気天", "GitHub"] {
+            assert_eq!(correct(known), None, "{known}");
+        }
     }
 
     #[test]

@@ -34,5 +34,6 @@ mod shortlist;
 mod encoder;
 mod row;
 mod sharing;
+mod typo;
 mod vocabulary;
 mod words;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::encoder::Meaning;
+use crate::encoder::{self, Meaning};
 use crate::index::Index;
 use crate::mention::Token;
 use crate::row::{Field, Held, Row};
@@ -130,10 +130,14 @@ impl Reading {
         self.sieve = self.places.iter().fold(0, |bits, (term, _)| bits | 1 << (term % 64));
     }
 
-    /// What the words mean together, typing errors mended; grammar tells less than the rest.
+    /// What the words mean together, typing errors mended; grammar tells less than the rest. A word that the book does
+    /// not have may be one that the encoder knows but for an error.
     fn means(&self) -> Option<Meaning> {
-        let mended =
-            |word: &str| self.asked.iter().find(|asked| asked.word == word).and_then(|a| a.taken_for.as_deref());
+        let mended = |word: &str| {
+            let asked = self.asked.iter().find(|asked| asked.word == word)?;
+            let unknown = asked.term.is_none() && asked.taken_for.is_none();
+            asked.taken_for.as_deref().or_else(|| encoder::correct(word).filter(|_| unknown))
+        };
         let words = self.tokens.iter().take(2 * MAX_WORDS).map(|token| {
             let weight = if is_function_word(&token.word) { score::GRAMMAR } else { 1.0 };
             (mended(&token.word).unwrap_or(&token.word), weight)

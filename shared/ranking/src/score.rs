@@ -1,6 +1,6 @@
 //! Every number that ranking hangs on, and where it is from.
 //!
-//! The weights were measured on six public sets of questions over tools (`examples/measure.rs`); near their optimum
+//! The weights were measured on six public sets of questions over tools (`examples/measure`); near their optimum
 //! all of them are flat, so none is worth tuning to one catalogue.
 
 use crate::row::Field;
@@ -182,7 +182,7 @@ impl Overlap {
         let size = scale.rarest.min(LARGEST_MEASURED);
         let words = if self.words > 0.0 { 10.5 * self.words.ln_1p() - 4.3 } else { 0.0 };
         let evidence = words + 4.2 * self.nearness + 17.1 * scale.around - 1.7 * size + STANDS;
-        let certainty = 1.0 / (1.0 + f64::from(-evidence).exp());
+        let certainty = SUREST.min(1.0 / (1.0 + f64::from(-evidence).exp()));
         if self.question_share > WHOLE { certainty.max(0.5) } else { certainty }
     }
 }
@@ -200,7 +200,9 @@ const FAR: f32 = 0.2;
 /// Over how many rows the nearness of the book is taken.
 const AROUND: usize = 20;
 
-const STANDS: f32 = 3.9;
+/// The most that words and meaning can say; 1 is for rows that are named or recommended.
+const SUREST: f64 = 0.99;
+const STANDS: f32 = 3.6;
 const WHOLE: f32 = 0.99;
 /// The logarithm for a book of 6,000 rows, the largest that the regression saw.
 const LARGEST_MEASURED: f32 = 9.4;

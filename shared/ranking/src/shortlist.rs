@@ -58,13 +58,16 @@ impl Index {
                 sums[posting.slot() as usize] += telling * f32::from(posting.weight());
             }
         }
-        let mut best = Best::new(SHORTLIST, |a: &f32, b: &f32| b.total_cmp(a));
+        // Rows without a word of the question are below the first bar: a test of its own would be mispredicted for every
+        // other row.
+        let mut best = Best::new(SHORTLIST, f32::MIN_POSITIVE, |a: &f32, b: &f32| b.total_cmp(a));
         for ((slot, sum), norm) in (0..).zip(sums).zip(self.norms()) {
-            if sum <= 0.0 || best.is_full_of_better(&(sum / norm)) {
+            let weight = sum / norm;
+            if best.is_over(&weight) {
                 continue;
             }
             if let Some(row) = self.row(slot).filter(|row| may_answer(row)) {
-                best.add(sum / norm, slot, row);
+                best.add(weight, slot, row);
             }
         }
         best.finish()
@@ -92,13 +95,13 @@ impl Index {
     /// The rows whose sketches are nearest to that of the question.
     fn nearest<'i>(&'i self, meaning: &Meaning, may_answer: &dyn Fn(&Row) -> bool) -> Vec<(u32, &'i Row)> {
         let asked = meaning.sketch();
-        let mut best = Best::new(NEAREST, u16::cmp);
+        let mut best = Best::new(NEAREST, u16::MAX, u16::cmp);
         let mut first = 0;
         let mut distances = Vec::new();
         for page in self.sketches() {
             asked.distances(page, &mut distances);
             for (slot, distance) in (first..).zip(&distances) {
-                if best.is_full_of_better(distance) {
+                if best.is_over(distance) {
                     continue;
                 }
                 let row = self.row(slot).filter(|row| !row.meanings.is_empty() && may_answer(row));
@@ -112,22 +115,23 @@ impl Index {
     }
 }
 
-/// The best so many rows of a stream, ties by rank.
+/// The best so many rows of a stream, ties by rank. Of two measures the lesser by `compare` is the better.
 struct Best<'i, M, C> {
     kept: Vec<(M, u32, &'i Row)>,
     most: usize,
-    bar: Option<M>,
+    /// The worst measure that may still be among the best.
+    bar: M,
     compare: C,
 }
 
 impl<'i, M: Copy, C: Fn(&M, &M) -> Ordering> Best<'i, M, C> {
-    fn new(most: usize, compare: C) -> Self {
-        Best { kept: Vec::with_capacity(2 * most), most, bar: None, compare }
+    fn new(most: usize, bar: M, compare: C) -> Self {
+        Best { kept: Vec::with_capacity(2 * most), most, bar, compare }
     }
 
-    /// Whether no row of this measure can be among the best any more.
-    fn is_full_of_better(&self, measure: &M) -> bool {
-        self.bar.is_some_and(|bar| (self.compare)(measure, &bar).is_gt())
+    /// Whether no row of this measure can be among the best.
+    fn is_over(&self, measure: &M) -> bool {
+        (self.compare)(measure, &self.bar).is_gt()
     }
 
     fn add(&mut self, measure: M, slot: u32, row: &'i Row) {
@@ -143,7 +147,7 @@ impl<'i, M: Copy, C: Fn(&M, &M) -> Ordering> Best<'i, M, C> {
             let order = |a: &(M, u32, &Row), b: &(M, u32, &Row)| compare(&a.0, &b.0).then_with(|| by_rank(a.2, b.2));
             self.kept.select_nth_unstable_by(self.most - 1, order);
             self.kept.truncate(self.most);
-            self.bar = self.kept.last().map(|(measure, _, _)| *measure);
+            self.bar = self.kept[self.most - 1].0;
         }
     }
 

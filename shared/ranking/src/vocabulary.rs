@@ -4,12 +4,8 @@ use std::sync::Arc;
 
 use crate::score::idf_part;
 use crate::sharing::{Lookup, Pages};
+use crate::typo;
 use crate::words::stem;
-
-/// Lengths, in letters, of words that the speller knows, and of words that it corrects. Shorter words are one letter
-/// away from too many others.
-const SPELLED: std::ops::RangeInclusive<usize> = 4..=24;
-const CORRECTED: std::ops::RangeInclusive<usize> = 5..=24;
 
 /// Every word of the book as it is written (*surface*) and without its ending (*term*). What no row holds any more is
 /// forgotten at once and its number used again, so that nothing depends on the order of writes.
@@ -82,15 +78,15 @@ impl Vocabulary {
 
     /// The known word that is one letter added, lost, changed or swapped away, the most used one, and its term.
     pub(crate) fn correct(&self, word: &str) -> Option<(Arc<str>, u32)> {
-        if !CORRECTED.contains(&word.len()) || !is_plain(word) {
+        if !typo::is_corrected(word) {
             return None;
         }
         let mut best: Option<&Surface> = None;
-        misspellings(word, |text| {
+        typo::misspellings(word, |text| {
             for number in self.by_misspelling.find(text) {
                 let surface = self.surfaces.at(number);
                 let better = best.is_none_or(|b| (b.rows, &surface.word) < (surface.rows, &b.word));
-                if better && is_one_off(word.as_bytes(), surface.word.as_bytes()) {
+                if better && typo::is_one_off(word, &surface.word) {
                     best = Some(surface);
                 }
             }
@@ -138,8 +134,8 @@ impl Vocabulary {
         let new = Surface { word: word.into(), term, rows: 1 };
         let number = place(&mut self.surfaces, &mut self.free_surfaces, new);
         self.by_word.insert(word.as_bytes(), number);
-        if SPELLED.contains(&word.len()) && is_plain(word) {
-            misspellings(word, |text| self.by_misspelling.insert(text, number));
+        if typo::is_spelt(word) {
+            typo::misspellings(word, |text| self.by_misspelling.insert(text, number));
         }
         (number, term)
     }
@@ -153,8 +149,8 @@ impl Vocabulary {
         }
         let Surface { word, term, .. } = surface.clone();
         self.by_word.remove(word.as_bytes(), number);
-        if SPELLED.contains(&word.len()) && is_plain(&word) {
-            misspellings(&word, |text| self.by_misspelling.remove(text, number));
+        if typo::is_spelt(&word) {
+            typo::misspellings(&word, |text| self.by_misspelling.remove(text, number));
         }
         self.free_surfaces.push(number);
         let held = self.terms.at_mut(term);
@@ -210,37 +206,6 @@ fn place<T: Clone>(pages: &mut Pages<T>, free: &mut Vec<u32>, value: T) -> u32 {
             *pages.at_mut(number) = value;
             number
         }
-    }
-}
-
-/// Whether the word is of the alphabet whose typing errors we know.
-fn is_plain(word: &str) -> bool {
-    word.bytes().all(|b| b.is_ascii_lowercase())
-}
-
-/// The word, and the word without each of its letters. Two words that are one typing error apart have one in common.
-fn misspellings(word: &str, mut each: impl FnMut(&[u8])) {
-    each(word.as_bytes());
-    let mut text = [0; 24];
-    for left_out in 0..word.len() {
-        let rest = word.bytes().enumerate().filter(|(at, _)| *at != left_out).map(|(_, b)| b);
-        text.iter_mut().zip(rest).for_each(|(to, from)| *to = from);
-        each(&text[..word.len() - 1]);
-    }
-}
-
-/// Whether one letter added, lost, changed, or two neighbours swapped, makes one word of the other.
-fn is_one_off(a: &[u8], b: &[u8]) -> bool {
-    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-    let same = short.iter().zip(long).take_while(|(x, y)| x == y).count();
-    if short.len() < long.len() {
-        return short.len() + 1 == long.len() && short[same..] == long[same + 1..];
-    }
-    match (&short[same..], &long[same..]) {
-        ([], []) => true,
-        ([_, rest @ ..], [_, other @ ..]) if rest == other => true,
-        ([a, b, rest @ ..], [c, d, other @ ..]) => a == d && b == c && rest == other,
-        (_, _) => false,
     }
 }
 

@@ -1,22 +1,24 @@
-//! Measures the index on the public retrieval sets: `cargo run --release -p callbook-ranking --example measure`.
+//! Measures what `callbook eval` does not: what a typing error costs, questions that nothing answers, speed and memory.
 //!
-//! An argument names a file of other absent questions, one a line, to try those that nothing here was fitted to.
-//! `CALLBOOK_SHARED` names the folder that holds `retrieval/`; where it is absent, one line says `skipped:`.
+//!     cargo run --release -p callbook-ranking --example measure [typos | absent [FILE] | speed]
+//!
+//! `FILE` holds other absent questions, one a line, to try those that nothing here was fitted to. `CALLBOOK_SHARED`
+//! names the folder that holds `retrieval/`; where it is absent, one line says `skipped:`.
 
 #![allow(clippy::print_stdout, reason = "the figures are what this program gives")]
 #![allow(unreachable_pub, missing_docs, reason = "a program, read as a whole")]
 
-mod figures;
+mod absent;
+mod random;
 mod sets;
 mod speed;
+mod typos;
 
 use std::path::PathBuf;
 
-use figures::{Figures, measure};
 use sets::Set;
 
 const SETS: [&str; 6] = ["clinc150", "toollinkos", "tldr", "nl2bash", "sealtools", "bfcl"];
-const ABSENT: &str = include_str!("absent.txt");
 
 fn main() {
     let shared = std::env::var_os("CALLBOOK_SHARED")
@@ -26,20 +28,15 @@ fn main() {
         println!("skipped: no retrieval sets under {}", shared.display());
         return;
     }
-    for (title, abstain, typo) in
-        [("abstention off", false, false), ("abstention on", true, false), ("off, one typo a question", false, true)]
-    {
-        println!("\n{title}\n{}", Figures::HEADER);
-        let all: Vec<Figures> = sets.iter().map(|set| measure(set, abstain, typo)).collect();
-        all.iter().zip(&sets).for_each(|(figures, set)| println!("{:11}{figures}", set.name));
-        println!("{:11}{}", "mean", Figures::mean(&all));
+    let part = std::env::args().nth(1);
+    let is_wanted = |name| part.as_deref().is_none_or(|part| part == name);
+    if is_wanted("typos") {
+        typos::measure(&sets);
     }
-    println!("\nabsent questions that get an empty answer");
-    let other = std::env::args().nth(1).map(|path| std::fs::read_to_string(path).expect("a file of questions"));
-    let absent = other.as_deref().unwrap_or(ABSENT);
-    for set in &sets {
-        let empty = absent.lines().filter(|text| set.ask(text, true, 1).total == 0).count();
-        println!("{:11}{empty} of {}", set.name, absent.lines().count());
+    if is_wanted("absent") {
+        absent::measure(&sets, std::env::args().nth(2));
     }
-    speed::measure(&sets);
+    if is_wanted("speed") {
+        speed::measure(&sets);
+    }
 }
