@@ -153,7 +153,7 @@ async fn what_only_a_person_gives_is_asked_for_and_no_model_can_send_it() {
 #[tokio::test]
 async fn a_write_of_the_book_reaches_whoever_listens() {
     let world = World::start().await;
-    world.create(&book::echo("ONE")).await;
+    world.create(&book::echo("TWO")).await;
     for client in [Client::modern(&world, "/mcp/tools"), Client::modern(&world, "/mcp")] {
         let wanted =
             json!({"notifications": {"toolsListChanged": true, "resourceSubscriptions": ["callbook://contract/TWO"]}});
@@ -163,7 +163,7 @@ async fn a_write_of_the_book_reaches_whoever_listens() {
         while !has(&seen, "notifications/subscriptions/acknowledged") {
             seen.push_str(&String::from_utf8_lossy(&stream.next().await.unwrap().unwrap()));
         }
-        world.put("TWO", &book::echo("TWO")).await;
+        world.change("TWO", &json!({"category": format!("c{}", seen.len())})).await;
         while !has(&seen, "notifications/resources/updated") {
             seen.push_str(&String::from_utf8_lossy(&stream.next().await.unwrap().unwrap()));
         }
@@ -172,7 +172,6 @@ async fn a_write_of_the_book_reaches_whoever_listens() {
         );
         let is_typed = messages(&seen)[0]["params"]["notifications"]["toolsListChanged"] == true;
         assert_eq!(has(&seen, "notifications/tools/list_changed"), is_typed, "four tools never change: {seen}");
-        world.change("TWO", &json!({"category": format!("c{}", seen.len())})).await;
     }
     world.stop().await;
 }
