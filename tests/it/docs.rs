@@ -14,12 +14,13 @@ use callbook_tests::process::{Process, binary, free_port};
 use callbook_tests::upstream::Upstream;
 use callbook_tests::world::OWNER;
 
-const DOCUMENTS: [&str; 11] = [
+const DOCUMENTS: [&str; 12] = [
     "README.md",
     "docs/callers.md",
     "docs/issuers.md",
     "docs/holders.md",
     "docs/approvals.md",
+    "docs/mcp.md",
     "docs/row-authors.md",
     "docs/rows/http.md",
     "docs/rows/fn.md",
@@ -278,6 +279,11 @@ async fn the_commands_for_holders_run_as_printed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_commands_for_approvals_run_as_printed() {
     commands_run("docs/approvals.md").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_commands_for_hosts_of_models_run_as_printed() {
+    commands_run("docs/mcp.md").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

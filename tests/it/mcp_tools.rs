@@ -140,6 +140,13 @@ async fn what_only_a_person_gives_is_asked_for_and_no_model_can_send_it() {
     let state = asked["requestState"].clone();
     let greeted = able.ask("tools/call", answered(state.clone(), "accept")).await;
     assert_eq!((greeted["resultType"].clone(), text(&greeted)), (json!("complete"), "Hello Ada".to_owned()));
+    let id = |result: &Value| result["_meta"]["callbook/invocation_id"].as_str().unwrap().to_owned();
+    let again = able.ask("tools/call", answered(state.clone(), "accept")).await;
+    assert_eq!((id(&again), &again["_meta"]["callbook/replayed"]), (id(&greeted), &json!(true)), "one call alone");
+    let mut other = answered(state.clone(), "accept");
+    other["inputResponses"]["name"]["content"]["name"] = json!("Mallory");
+    let other = able.ask("tools/call", other).await;
+    assert!(other["isError"] == true && text(&other).contains("idempotency_mismatch"), "{other}");
     let declined = able.ask("tools/call", answered(state.clone(), "decline")).await;
     assert!(declined["isError"] == true && text(&declined).contains("Nothing ran"), "{declined}");
     let tampered = json!(format!("{}x", state.as_str().unwrap()));
