@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: up test build postgres lint buf fmt sqlx bench clean
+.PHONY: up test conformance build postgres lint buf fmt sqlx bench clean
 
 ## Run every role on a private Postgres, ready on http://127.0.0.1:7700
 up: postgres
@@ -14,6 +14,11 @@ up: postgres
 test: postgres
 	SQLX_OFFLINE=true cargo build --workspace --all-targets --features callbook/test-clock
 	SQLX_OFFLINE=true ./target/debug/callbook dev-db -- cargo test --workspace --no-fail-fast --features callbook/test-clock
+
+## Programs of others judge the MCP surface; installs them from npm and PyPI under target/
+conformance: postgres
+	SQLX_OFFLINE=true cargo build --workspace --all-targets --features callbook/test-clock
+	tests/conformance/run
 
 ## The programs of Postgres, where a package manager can bring them
 postgres:

@@ -20,6 +20,7 @@ const DOCUMENTS: [&str; 12] = [
     "docs/issuers.md",
     "docs/holders.md",
     "docs/approvals.md",
+    "docs/mcp.md",
     "docs/row-authors.md",
     "docs/search.md",
     "docs/rows/http.md",
@@ -279,6 +280,11 @@ async fn the_commands_for_holders_run_as_printed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_commands_for_approvals_run_as_printed() {
     commands_run("docs/approvals.md").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_commands_for_hosts_of_models_run_as_printed() {
+    commands_run("docs/mcp.md").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

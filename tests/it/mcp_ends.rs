@@ -19,7 +19,8 @@ async fn hanging_up_takes_back_a_call_that_waits_and_not_one_that_runs() {
     let world = World::with().allow(&[upstream.origin()]).start().await;
     let row = |key: &str| book::http(key, &format!("POST {}/{key}", upstream.origin()), "none", "");
     world.create(&row("SLOW")).await;
-    world.create(&book::with(row("PAY"), &json!({"sensitive": true}))).await;
+    let sensitive = json!({"sensitive": true, "input_schema": {"type": "object", "properties": {}}, "examples": [{}]});
+    world.create(&book::with(row("PAY"), &sensitive)).await;
     let agent = world.principal("agent", &json!([{"may": "invoke"}])).await;
     let able = json!({"elicitation": {}});
     let client = Client::modern(&world, "/mcp/tools").with_key(Some(&agent)).able(able);

@@ -89,7 +89,7 @@ async fn stage() -> (World, Upstream, String) {
     let world = World::with().allow(&[upstream.origin()]).start().await;
     let schema = |properties: Value, required: Value| json!({"input_schema": {"type": "object", "properties": properties, "required": required, "additionalProperties": false}});
     let mirrored = schema(json!({"region": {"type": "string", "x-mcp-header": "Region"}}), json!(["region"]));
-    let target = format!("GET {}/v1/${{region}}", upstream.origin());
+    let target = format!("GET {}/v1/$1", upstream.origin());
     let row = book::with(book::http("REGION", &target, "none", ""), &mirrored);
     world
         .create(&book::with(row, &json!({"content": "# WHAT: Figures of a region", "examples": [{"region": "eu"}]})))
@@ -118,9 +118,14 @@ async fn the_official_sdk_lists_calls_answers_and_hears_of_progress() {
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
     assert_eq!(names, ["GREET", "PAY", "REGION", "SAY", "STEPS"]);
 
-    let figures = call(&client, "REGION", json!({"region": "eu/é"})).await;
-    assert_eq!(figures.structured_content.unwrap().to_string(), r#"{"n":1.10}"#);
-    assert_eq!(upstream.seen()[0].target, "/v1/eu%2F%C3%A9", "the SDK mirrored it in a header that was checked");
+    let figures = call(&client, "REGION", json!({"region": "é"})).await;
+    assert_eq!(
+        figures.structured_content.clone().unwrap_or_default().to_string(),
+        r#"{"n":1.10}"#,
+        "{}",
+        text(&figures)
+    );
+    assert_eq!(upstream.seen()[0].target, "/v1/%C3%A9", "the SDK mirrored it in a header that was checked");
 
     let greeted = call(&client, "GREET", json!({})).await;
     assert_eq!((greeted.is_error.unwrap_or(false), text(&greeted)), (false, "Hello Ada".to_owned()));

@@ -140,6 +140,13 @@ async fn what_only_a_person_gives_is_asked_for_and_no_model_can_send_it() {
     let state = asked["requestState"].clone();
     let greeted = able.ask("tools/call", answered(state.clone(), "accept")).await;
     assert_eq!((greeted["resultType"].clone(), text(&greeted)), (json!("complete"), "Hello Ada".to_owned()));
+    let id = |result: &Value| result["_meta"]["callbook/invocation_id"].as_str().unwrap().to_owned();
+    let again = able.ask("tools/call", answered(state.clone(), "accept")).await;
+    assert_eq!((id(&again), &again["_meta"]["callbook/replayed"]), (id(&greeted), &json!(true)), "one call alone");
+    let mut other = answered(state.clone(), "accept");
+    other["inputResponses"]["name"]["content"]["name"] = json!("Mallory");
+    let other = able.ask("tools/call", other).await;
+    assert!(other["isError"] == true && text(&other).contains("idempotency_mismatch"), "{other}");
     let declined = able.ask("tools/call", answered(state.clone(), "decline")).await;
     assert!(declined["isError"] == true && text(&declined).contains("Nothing ran"), "{declined}");
     let tampered = json!(format!("{}x", state.as_str().unwrap()));
@@ -153,7 +160,7 @@ async fn what_only_a_person_gives_is_asked_for_and_no_model_can_send_it() {
 #[tokio::test]
 async fn a_write_of_the_book_reaches_whoever_listens() {
     let world = World::start().await;
-    world.create(&book::echo("ONE")).await;
+    world.create(&book::echo("TWO")).await;
     for client in [Client::modern(&world, "/mcp/tools"), Client::modern(&world, "/mcp")] {
         let wanted =
             json!({"notifications": {"toolsListChanged": true, "resourceSubscriptions": ["callbook://contract/TWO"]}});
@@ -163,7 +170,7 @@ async fn a_write_of_the_book_reaches_whoever_listens() {
         while !has(&seen, "notifications/subscriptions/acknowledged") {
             seen.push_str(&String::from_utf8_lossy(&stream.next().await.unwrap().unwrap()));
         }
-        world.put("TWO", &book::echo("TWO")).await;
+        world.change("TWO", &json!({"category": format!("c{}", seen.len())})).await;
         while !has(&seen, "notifications/resources/updated") {
             seen.push_str(&String::from_utf8_lossy(&stream.next().await.unwrap().unwrap()));
         }
@@ -172,7 +179,6 @@ async fn a_write_of_the_book_reaches_whoever_listens() {
         );
         let is_typed = messages(&seen)[0]["params"]["notifications"]["toolsListChanged"] == true;
         assert_eq!(has(&seen, "notifications/tools/list_changed"), is_typed, "four tools never change: {seen}");
-        world.change("TWO", &json!({"category": format!("c{}", seen.len())})).await;
     }
     world.stop().await;
 }

@@ -29,6 +29,9 @@ use crate::{App, denied, stored_answer};
 /// A row that moves is read again this often before the caller hears of it.
 const TRIES: usize = 3;
 
+/// What a call that waits for its decision leaves of its deadline, so that its caller hears that nobody has decided.
+const ANSWERING: Duration = Duration::from_millis(500);
+
 /// When a caller is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
@@ -142,7 +145,8 @@ async fn pass(
         return Ok(Passed::Answered(Box::new(answer)));
     }
     let (own, mut moved) = (InvocationId::new(app.clock.now()), 0);
-    let mut until = Deadline::after(request.wait.min(request.deadline.left()));
+    let left = request.deadline.left();
+    let mut until = Deadline::after(request.wait.min(left.saturating_sub(ANSWERING.min(left / 4))));
     loop {
         let call = admit(app, caller, request).await?;
         let (id, approval) = match passage(app, caller, request, &call).await? {

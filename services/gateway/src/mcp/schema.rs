@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use callbook_domain::fault::{Fault, Reason};
 use serde_json::{Map, Value, json};
 
 use super::tool::{is_taken, shortened};
@@ -51,6 +52,16 @@ impl Arguments {
         self.renamed.is_empty() && !self.is_wrapped
     }
 
+    /// Why an argument that the listing calls a text is none. A row without a schema of its own takes any value as its
+    /// text; a model that was given a schema is held to it.
+    pub(super) fn misfit(&self, sent: &Map<String, Value>) -> Option<Fault> {
+        let properties = self.schema.get("properties").and_then(Value::as_object)?;
+        let odd = |(name, value): &(&String, &Value)| properties.get(*name).is_some_and(|told| !is_text(told, value));
+        let (name, _) = sent.iter().find(odd)?;
+        let fault = Fault::new(Reason::ArgsInvalid, format!("`/{name}` must be of type string"));
+        Some(fault.detail(format!("/{name}:type")).fix("send what the tool's inputSchema describes"))
+    }
+
     /// Arguments that are repeated in headers: the path to each, and the end of the header's name.
     pub(super) fn headers(&self) -> Vec<(Vec<String>, String)> {
         let mut found = Vec::new();
@@ -70,6 +81,18 @@ impl Arguments {
             Value::Array(items) => items.iter_mut().for_each(|item| self.name_back(item)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
+    }
+}
+
+/// Whether a value is a text, or a list of texts, where that alone is asked for.
+fn is_text(told: &Value, value: &Value) -> bool {
+    let Some(told) = told.as_object() else { return true };
+    match (told.get("type").and_then(Value::as_str), told.get("items")) {
+        (Some("string"), None) if told.len() == 1 => value.is_string(),
+        (Some("array"), Some(item)) if told.len() == 2 => {
+            value.as_array().is_some_and(|values| values.iter().all(|value| is_text(item, value)))
+        }
+        _ => true,
     }
 }
 
@@ -260,6 +283,22 @@ mod tests {
         assert_eq!(Arguments::of(json!(true)).schema, json!({"type": "object"}));
         assert_eq!(Arguments::of(json!({"type": ["object", "null"]})).schema["type"], "object");
         assert_eq!(Arguments::of(json!({"anyOf": []})).schema["type"], "object");
+    }
+
+    #[test]
+    fn a_text_is_no_other_value() {
+        let misfit = |schema: Value, sent: &str| {
+            let fault = Arguments::of(schema).misfit(&serde_json::from_str(sent).unwrap());
+            fault.map(|fault| fault.error_text())
+        };
+        let named = json!({"type": "object", "properties": {"a": {"type": "string"}, "n": {"type": "number"}}});
+        assert_eq!(misfit(named.clone(), r#"{"a":"1","n":"not ours to say"}"#), None);
+        assert_eq!(misfit(named, r#"{"a":1}"#).as_deref(), Some("args_invalid:/a:type"));
+        let list = json!({"type": "array", "items": {"type": "string"}});
+        assert_eq!(misfit(list.clone(), r#"{"args":["a"]}"#), None);
+        for odd in [r#"{"args":["a",1]}"#, r#"{"args":"a"}"#] {
+            assert_eq!(misfit(list.clone(), odd).as_deref(), Some("args_invalid:/args:type"), "{odd}");
+        }
     }
 
     #[test]

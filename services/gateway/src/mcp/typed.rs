@@ -133,6 +133,9 @@ pub(super) async fn call(context: &Context, mut params: Params) -> Result<Outcom
             header::check_parameter(&context.headers, &suffix, schema::at(&sent, &path))?;
         }
     }
+    if let Some(fault) = arguments.misfit(&sent) {
+        return refused(context, &fault);
+    }
     let text = raw.as_deref().map_or("{}", RawValue::get);
     let round = Round::take(context, &mut params, ("tools/call", &row.key, &row.contract_hash), text)?;
     let (whole, told, wait_ms) = match round.next(context, &row, sent)? {
