@@ -47,6 +47,7 @@ async fn a_token_of_low_risk_reaches_no_sensitive_row_by_flow_by_each_or_by_agen
     let token = |keys: &[&str]| {
         let mut claims = issuer.claims(keys);
         claims["cap"]["effect"] = "write".into();
+        claims["cap"]["uses"] = 50.into();
         claims
     };
     let ways = ["SECRET", "BY_FLOW", "BY_EACH", "BY_DEPTH"];

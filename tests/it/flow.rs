@@ -6,11 +6,8 @@ use callbook_tests::book::{echo, flow, http, with};
 use callbook_tests::caller::Line;
 use callbook_tests::door::{Answer, Door, send};
 use callbook_tests::issuer::Issuer;
-use callbook_tests::secrets::Secrets;
 use callbook_tests::upstream::{Upstream, json as answered};
-use callbook_tests::world::{World, owned};
-use callbook_wire::executor::v1 as wire;
-use callbook_wire::executor::v1::executor_service_client::ExecutorServiceClient;
+use callbook_tests::world::World;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -51,56 +48,6 @@ async fn stage() -> (World, Upstream) {
     world.create(&function("UPPER", "upper", "[\"$1\"]")).await;
     world.create(&http("GET_IT", &format!("GET {}/get/$1", upstream.origin()), "$1=word", "")).await;
     (world, upstream)
-}
-
-#[tokio::test]
-async fn the_seeds_rows_work_as_the_seed_describes_over_http_and_grpc_and_with_a_token() {
-    let upstream = mirror().await;
-    let secrets = Secrets::bound_to(&upstream.origin(), &[("MODELS_TOKEN", "sk-of-the-models-0123456789")]);
-    let world = secrets.give(World::with().allow(&[upstream.origin()])).start().await;
-    world.create(&function("NOW", "now", "[]")).await;
-    let models = http("MODELS", &format!("GET {}/v1/models", upstream.origin()), "none", "");
-    world.create(&with(models, &json!({"auth": "bearer:MODELS_TOKEN"}))).await;
-    world.create(&function("LAST_REPLY_OF", "last_reply_of", "")).await;
-    let body = r#"{"channel":"$1","to":"$2","text":"$3"}"#;
-    let send_row = http("SEND", &format!("POST {}/send", upstream.origin()), "$1=channel | $2=to | $3=text", body);
-    world.create(&send_row).await;
-    world.create(&flow("FINISH", "LAST_REPLY_OF: $1\n> SEND: x|$2|$PREV")).await;
-
-    let now = world.invoke("NOW", "").await.json();
-    assert!(now["ok"] == true && now["output"]["iso"].is_string(), "{now}");
-    let models = world.invoke("MODELS", "").await.json();
-    assert_eq!((&models["ok"], &models["output"]["path"]), (&json!(true), &json!("models")), "{models}");
-    assert_eq!(upstream.seen()[0].headers["authorization"], "Bearer sk-of-the-models-0123456789");
-
-    let text = "thinking [REPLY]it is \"done\" > now[/REPLY]|+43 1";
-    let sent = r#"{"channel":"x","to":"+43 1","text":"it is \"done\" > now"}"#;
-    let finished = world.invoke("FINISH", text).await;
-    assert_eq!((finished.status, &finished.json()["ok"]), (200, &json!(true)), "{}", finished.text);
-    assert_eq!(finished.json()["output"], json!({"path": "send", "n": 9_007_199_254_740_993_u64}));
-    assert_eq!(upstream.seen()[1].body, sent);
-    assert_eq!(keys(&steps(&world, &finished).await), ["LAST_REPLY_OF", "SEND"]);
-
-    let form = Some(wire::arguments::Form::Body(text.to_owned()));
-    let call = wire::InvokeRequest {
-        key: "FINISH".into(),
-        arguments: Some(wire::Arguments { form }),
-        ..wire::InvokeRequest::default()
-    };
-    let mut executor = ExecutorServiceClient::new(world.channel().await);
-    let answer = executor.invoke(owned(call)).await.unwrap().into_inner().answer.unwrap();
-    assert!(answer.ok && answer.output == r#"{"path":"send","n":9007199254740993}"#, "{answer:?}");
-    assert_eq!(upstream.seen()[2].body, sent);
-
-    let (issuer, line) = (Issuer::of(&world).await, Line::to(&world).await);
-    let mut claims = issuer.claims(&["FINISH"]);
-    claims["cap"]["effect"] = "write".into();
-    claims["cap"]["uses"] = 3.into();
-    let token = issuer.root(&claims).await;
-    let answer = line.call(&token, "FINISH", text).await.unwrap();
-    assert!(answer.ok, "{answer:?}");
-    assert_eq!(line.call(&token, "SEND", "a|b|c").await.unwrap_err(), "scope_mismatch", "the flow's right is its own");
-    world.stop().await;
 }
 
 #[tokio::test]

@@ -64,6 +64,7 @@ mod safe_call_auth;
 mod safe_call_breaker;
 mod safe_call_egress;
 mod safe_call_templates;
+mod seed_rows;
 mod sentinel;
 mod share;
 mod slow_client;

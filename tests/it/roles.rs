@@ -292,7 +292,8 @@ async fn an_executor_that_hangs_is_passed_over_before_more_calls_wait_for_it() {
     for _ in 0..20 {
         assert_eq!(gateway.invoke("ECHO", "a").await.status, 200);
     }
-    assert!(began.elapsed() < Duration::from_secs(2), "calls waited for {:?}", began.elapsed());
+    // one that went there would wait for its deadline of 30 s
+    assert!(began.elapsed() < Duration::from_secs(20), "calls waited for {:?}", began.elapsed());
     assert_eq!(executors_of(&gateway, &mut database, 8).await, 1);
     services.executors[0].signal("CONT");
     let began = Instant::now();

@@ -60,8 +60,10 @@ const WORDS: [&str; 34] = [
 ];
 /// The longest text; longer ones say nothing new.
 const LONGEST: usize = 4 * 1024;
-/// How long one text may take to read, also on a machine that is busy with other things.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long one text may take to read. A machine that is busy with other things may take longer once, not each time.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// How often a text may be read until it is called slow.
+const TRIES: usize = 5;
 
 fn main() {
     let seconds = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(10);
@@ -86,10 +88,13 @@ fn main() {
 
 /// Holds the text against the rules. Gives a class of outcomes: texts of one class show the same of the reader.
 fn check(text: &str) -> String {
-    let began = Instant::now();
-    let outcome = Flow::parse(text);
-    assert!(began.elapsed() < PATIENCE, "{:?} for {text:?}", began.elapsed());
-    match outcome {
+    let is_quick = |_| {
+        let began = Instant::now();
+        let _ = std::hint::black_box(Flow::parse(text));
+        began.elapsed() < PATIENCE
+    };
+    assert!((0..TRIES).any(is_quick), "slow: {text:?}");
+    match Flow::parse(text) {
         Ok(flow) => {
             let printed = flow.to_string();
             assert_eq!(Flow::parse(&printed).as_ref(), Ok(&flow), "{text:?} is printed as {printed:?}");
