@@ -14,7 +14,7 @@ use callbook_tests::process::{Process, binary, free_port};
 use callbook_tests::upstream::Upstream;
 use callbook_tests::world::OWNER;
 
-const DOCUMENTS: [&str; 12] = [
+const DOCUMENTS: &[&str] = &[
     "README.md",
     "docs/callers.md",
     "docs/issuers.md",
