@@ -60,7 +60,7 @@ async fn stage() -> (World, Upstream, Secrets) {
     let secrets = Secrets::bound_to(&origin, &[("GROK_API_KEY", GROK)]);
     let provider =
         format!("[providers.xai]\nbase_url = \"{origin}/v1\"\nform = \"openai-chat\"\nmodels = [\"grok*\"]\n");
-    let world = secrets.give(World::with().allow(&[origin.clone()]).toml(&provider));
+    let world = secrets.give(World::with().allow(std::slice::from_ref(&origin)).toml(&provider));
     let world = world.set(|set| set.timezone = Some("America/Los_Angeles".to_owned())).start().await;
     for row in rows(&origin) {
         world.create(&row).await;
@@ -68,8 +68,10 @@ async fn stage() -> (World, Upstream, Secrets) {
     (world, upstream, secrets)
 }
 
-/// What a call of each row is, and whether its output is what the seed says.
-fn calls() -> [(&'static str, String, fn(&str) -> bool); 4] {
+/// A row, what it is called with, and whether its result is what the seed says.
+type Tried = (&'static str, String, fn(&str) -> bool);
+
+fn calls() -> [Tried; 4] {
     let offset = |text: &str| text.contains("\"zone\":\"America/Los_Angeles\"") && text.contains("-0");
     [
         ("NOW", String::new(), offset),

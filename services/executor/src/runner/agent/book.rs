@@ -37,7 +37,7 @@ pub fn ask(running: Running<'_>, question: &str, limit: usize) -> Output {
 pub async fn contract(running: Running<'_>, key: &str) -> Result<Output, Failure> {
     let snapshot = running.app.directory.fresh().await.map_err(|fault| super::turn::failed(&fault))?;
     let entry = seen(&running, &snapshot, key).ok_or_else(|| unknown(key))?;
-    let compiled = entry.compiled.as_ref().map_err(|fault| super::turn::failed(fault))?;
+    let compiled = entry.compiled.as_ref().map_err(super::turn::failed)?;
     Ok(book::compact(entry, compiled, &running.call.caller))
 }
 
