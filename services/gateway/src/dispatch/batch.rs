@@ -52,7 +52,7 @@ struct Results {
 /// What became of one call.
 #[derive(ToSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "describes in the API document what stands in the list")]
+#[expect(dead_code, clippy::large_enum_variant, reason = "describes in the API document what stands in the list")]
 enum BatchResult {
     Invocation(Invocation),
     Shape(Shape),

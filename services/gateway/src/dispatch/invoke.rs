@@ -123,7 +123,7 @@ pub(super) async fn answered(app: &App, call: Call, body: Body, headers: &Header
 #[derive(ToSchema)]
 #[schema(as = DispatchOutcome)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "describes in the API document what the POST answers")]
+#[expect(dead_code, clippy::large_enum_variant, reason = "describes in the API document what the POST answers")]
 enum Outcome {
     Invocation(Invocation),
     Shape(Shape),
