@@ -71,8 +71,8 @@ impl Round {
 
     /// The state that came, if it is one of this request.
     fn opened(&self, context: &Context) -> Result<Option<State>, RpcError> {
-        let opened = self.state.as_deref().map(|sealed| State::opened(context.state_key(), sealed, &self.bound));
-        opened.transpose()
+        let opened = |sealed: &str| State::opened(context.state_key(), sealed, &self.bound, context.clock.now());
+        self.state.as_deref().map(opened).transpose()
     }
 
     /// Puts what is to be asked of a person, and takes in what was answered.
@@ -117,7 +117,7 @@ impl Round {
         if !due.is_empty() && client.can_show_form() {
             let requests: Map<String, Value> =
                 due.iter().map(|question| (question.name().to_owned(), question.request())).collect();
-            let state = State::new(self.bound.clone(), told, None);
+            let state = State::new(self.bound.clone(), told, None, context.clock.now());
             return Ok(Next::Ask(asking(context, &requests, &state)));
         }
         if due.iter().any(|question| question.is_required()) {
@@ -158,7 +158,7 @@ impl Round {
         };
         let request = json!({"method": "elicitation/create", "params": params});
         let requests: Map<String, Value> = [(DECISION.to_owned(), request)].into_iter().collect();
-        let state = State::new(self.bound.clone(), told, Some(held.id.clone()));
+        let state = State::new(self.bound.clone(), told, Some(held.id.clone()), context.clock.now());
         Ok(asking(context, &requests, &state))
     }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use axum::body::Bytes;
 use axum::extract::{FromRequestParts, Request as HttpRequest, State};
 use axum::response::{IntoResponse, Response};
+use callbook_domain::clock::Clock;
 use callbook_domain::fault::{Fault, Reason};
 use callbook_runtime::telemetry;
 use callbook_wire::resolver::v1::ListSignaturesRequest;
@@ -48,6 +49,7 @@ pub(super) struct Context {
     pub(super) meta: Meta,
     pub(super) shelf: Shelf,
     pub(super) events: Events,
+    pub(super) clock: Clock,
     /// A service has taken the caller's credential.
     judged: AtomicBool,
 }
@@ -118,6 +120,7 @@ async fn post(surface: Surface, app: Arc<App>, call: Call, parts: Parts, shelf: 
         meta,
         shelf,
         events,
+        clock: Clock::system(),
         judged: AtomicBool::new(false),
     });
     let refuse = move |error: RpcError| reply::refused(Some(&id), &surface.own(error), &base, path, &app.config);

@@ -112,8 +112,8 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Raw>, D:
 }
 
 /// Reads a body. The error has the id of the request where it could be read.
-pub(super) fn read(body: &[u8]) -> Result<Message, (Option<Id>, RpcError)> {
-    let refused = |error: RpcError| (None, error);
+pub(super) fn read(body: &[u8]) -> Result<Message, (Option<Id>, Box<RpcError>)> {
+    let refused = |error: RpcError| (None, Box::new(error));
     if serde_json::from_slice::<IgnoredAny>(body).is_err() {
         return Err(refused(RpcError::bad(code::PARSE, "the body is not JSON")));
     }
@@ -135,11 +135,11 @@ pub(super) fn read(body: &[u8]) -> Result<Message, (Option<Id>, RpcError)> {
         (Some(method), Some(id)) => (method, id),
         (Some(_), None) => return Ok(Message::Notification),
         (None, Some(_)) if is_answer => return Ok(Message::Answer),
-        (None, id) => return Err((id, RpcError::bad(code::INVALID_REQUEST, "`method` is missing"))),
+        (None, id) => return Err((id, Box::new(RpcError::bad(code::INVALID_REQUEST, "`method` is missing")))),
     };
     match envelope.params.map(|raw| serde_json::from_str(raw.get())).transpose() {
         Ok(params) => Ok(Message::Request(Request { id, method, params: Params(params) })),
-        Err(error) => Err((Some(id), RpcError::params(format!("`params` cannot be read: {error}")))),
+        Err(error) => Err((Some(id), Box::new(RpcError::params(format!("`params` cannot be read: {error}"))))),
     }
 }
 

@@ -82,8 +82,8 @@ pub(super) struct State {
 
 impl State {
     /// A state that holds from now on.
-    pub(super) fn new(bound: Bound, told: Told, approval: Option<String>) -> Self {
-        let until = OffsetDateTime::now_utc().unix_timestamp() + i64::try_from(LIFE.as_secs()).unwrap_or_default();
+    pub(super) fn new(bound: Bound, told: Told, approval: Option<String>, now: OffsetDateTime) -> Self {
+        let until = now.unix_timestamp() + i64::try_from(LIFE.as_secs()).unwrap_or_default();
         State { bound, until, told, approval }
     }
 
@@ -98,12 +98,12 @@ impl State {
     ///
     /// # Errors
     /// A text that was not made here, for this request, or not lately.
-    pub(super) fn opened(key: &[u8], sealed: &str, bound: &Bound) -> Result<State, RpcError> {
+    pub(super) fn opened(key: &[u8], sealed: &str, bound: &Bound, now: OffsetDateTime) -> Result<State, RpcError> {
         let state = open(key, sealed).ok_or_else(|| refused("is not one of this server's"))?;
         if state.bound != *bound {
             return Err(refused("was made for another caller, row or argument set"));
         }
-        if state.until <= OffsetDateTime::now_utc().unix_timestamp() {
+        if state.until <= now.unix_timestamp() {
             return Err(refused("is too old"));
         }
         Ok(state)
@@ -138,9 +138,12 @@ fn refused(why: &str) -> RpcError {
 
 #[cfg(test)]
 mod tests {
+    use time::macros::datetime;
+
     use super::*;
 
     const KEY: &[u8] = b"internal key of a test";
+    const NOW: OffsetDateTime = datetime!(2026-08-01 12:00 UTC);
 
     fn bound(credential: &str, arguments: &str) -> Bound {
         Bound::new(credential.as_bytes(), "tools/call", "PAY", "sha256:a", arguments)
@@ -148,15 +151,15 @@ mod tests {
 
     #[test]
     fn a_state_comes_back_as_it_went_and_only_for_what_it_was_made_for() {
-        let state = State::new(bound("key", "{}"), Told::nothing(), Some("apr_1".to_owned()));
+        let state = State::new(bound("key", "{}"), Told::nothing(), Some("apr_1".to_owned()), NOW);
         let sealed = state.sealed(KEY);
-        let opened = State::opened(KEY, &sealed, &bound("key", "{}")).unwrap();
+        let opened = State::opened(KEY, &sealed, &bound("key", "{}"), NOW).unwrap();
         assert_eq!(opened.approval.as_deref(), Some("apr_1"));
-        assert!(State::opened(KEY, &sealed, &bound("other", "{}")).is_err());
-        assert!(State::opened(KEY, &sealed, &bound("key", "{\"a\":1}")).is_err());
-        assert!(State::opened(b"another key", &sealed, &bound("key", "{}")).is_err());
+        assert!(State::opened(KEY, &sealed, &bound("other", "{}"), NOW).is_err());
+        assert!(State::opened(KEY, &sealed, &bound("key", "{\"a\":1}"), NOW).is_err());
+        assert!(State::opened(b"another key", &sealed, &bound("key", "{}"), NOW).is_err());
         let moved = Bound::new(b"key", "tools/call", "PAY", "sha256:b", "{}");
-        assert!(State::opened(KEY, &sealed, &moved).is_err(), "the row has changed");
+        assert!(State::opened(KEY, &sealed, &moved, NOW).is_err(), "the row has changed");
     }
 
     #[test]
@@ -164,20 +167,20 @@ mod tests {
         let mut told = Told::nothing();
         assert_eq!(told.once(), None);
         told.answers.insert("name".to_owned(), Value::from("Ada"));
-        let sealed = State::new(bound("key", "{}"), told.clone(), None).sealed(KEY);
-        let opened = State::opened(KEY, &sealed, &bound("key", "{}")).unwrap();
+        let sealed = State::new(bound("key", "{}"), told.clone(), None, NOW).sealed(KEY);
+        let opened = State::opened(KEY, &sealed, &bound("key", "{}"), NOW).unwrap();
         assert_eq!((opened.told.once(), &opened.told.answers), (told.once(), &told.answers));
         assert!(told.once() != Told { id: Uuid::new_v4(), ..opened.told }.once(), "another conversation");
     }
 
     #[test]
     fn a_state_that_was_changed_or_is_old_is_refused() {
-        let mut state = State::new(bound("key", "{}"), Told::nothing(), None);
+        let state = State::new(bound("key", "{}"), Told::nothing(), None, NOW);
         let sealed = state.sealed(KEY);
         for bad in [format!("{sealed}-TAMPERED"), sealed[1..].to_owned(), String::new(), "a.b".to_owned()] {
-            assert!(State::opened(KEY, &bad, &bound("key", "{}")).is_err(), "{bad}");
+            assert!(State::opened(KEY, &bad, &bound("key", "{}"), NOW).is_err(), "{bad}");
         }
-        state.until = OffsetDateTime::now_utc().unix_timestamp() - 1;
-        assert!(State::opened(KEY, &state.sealed(KEY), &bound("key", "{}")).is_err());
+        assert!(State::opened(KEY, &sealed, &bound("key", "{}"), NOW + LIFE / 2).is_ok());
+        assert!(State::opened(KEY, &sealed, &bound("key", "{}"), NOW + LIFE).is_err());
     }
 }
