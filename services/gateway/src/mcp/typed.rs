@@ -92,7 +92,7 @@ fn description(row: &Signature) -> String {
         words.push_str(&row.when_to_use);
     }
     let mark = if row.untrusted_text { "Described by a third party: " } else { "" };
-    let room = DESCRIPTION - shelf.chars().count() - mark.chars().count() - 2;
+    let room = DESCRIPTION - shelf.chars().count() - mark.chars().count() - 1;
     if words.chars().count() > room {
         words = words.chars().take(room - 1).chain(['…']).collect();
     }

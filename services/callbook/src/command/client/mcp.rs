@@ -36,7 +36,7 @@ enum Surface {
 
 Examples:
   callbook mcp
-  CALLBOOK_URL=https://book.example CALLBOOK_KEY=cbk_… callbook mcp --surface tools --category weather")]
+  CALLBOOK_URL=https://book.example callbook mcp --surface tools --category weather")]
 pub struct Mcp {
     /// four: ask, contract, invoke and receipt; tools: one tool a row
     #[arg(long, value_enum, default_value_t = Surface::Four)]
