@@ -94,7 +94,7 @@ async fn a_holder_is_told_what_is_left_and_why_it_would_be_refused(pool: PgPool)
     };
     let told = explained("").await.unwrap();
     assert_eq!((told.uses_left, told.needs_proof, told.verdict.as_str()), (Some(5), false, ""));
-    assert_eq!(told.claims_json, [issued.claims_json.clone()]);
+    assert_eq!(told.claims_json, std::slice::from_ref(&issued.claims_json));
     for (key, verdict) in
         [("TEAM_ECHO", "allowed"), ("ALONE", "scope_mismatch"), ("TEAM_GONE", "unknown_key"), ("a b", "scope_mismatch")]
     {

@@ -32,6 +32,9 @@ fn assert_quiet(answer: &Answer) {
     assert!(!answer.text.contains(TOKEN) && !format!("{:?}", answer.headers).contains(TOKEN), "{}", answer.text);
 }
 
+/// Method, path, one header, and how it is refused.
+type Try<'a> = (&'a str, &'a str, (&'a str, &'a str), u16, &'a str);
+
 #[tokio::test]
 async fn an_opened_address_runs_the_row_as_a_post_does() {
     let fake = willing();
@@ -80,7 +83,7 @@ async fn nothing_fires_for_a_head_a_prefetch_a_key_or_two_credentials() {
     let key = "/api/dispatch?invoke=K&share=owner-key-0123456789".to_owned();
     let none = "/api/dispatch?invoke=K".to_owned();
     let twice = format!("{with}&share={TOKEN}");
-    let tries: [(&str, &str, (&str, &str), u16, &str); 10] = [
+    let tries: [Try<'_>; 10] = [
         ("HEAD", &with, ("accept", "*/*"), 405, ""),
         ("GET", &with, ("sec-purpose", "prefetch;prerender"), 400, "invalid_request"),
         ("GET", &with, ("purpose", "prefetch"), 400, "invalid_request"),
