@@ -165,7 +165,7 @@ async fn everything_is_there_over_grpc() {
 
     let asked = wire::ListApprovalsRequest { state: wire::ApprovalState::Held.into(), ..Default::default() };
     let listed = executor.list_approvals(keyed(&shop.boss, asked)).await.unwrap().into_inner().approvals;
-    assert_eq!(listed, [held.clone()]);
+    assert_eq!(listed, std::slice::from_ref(&held));
     let asked = wire::GetApprovalRequest { id: held.id.clone() };
     let look = executor.get_approval(keyed(&shop.boss, asked)).await.unwrap().into_inner();
     let shape = look.shape.unwrap();

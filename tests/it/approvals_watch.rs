@@ -225,7 +225,7 @@ async fn rules_are_put_listed_and_taken_away_over_grpc() {
     let done = executor.put_watch_rule(owned(put())).await.unwrap().into_inner();
     assert_eq!((done.rule.as_ref(), done.created), (Some(&rule), true));
     let listed = executor.list_watch_rules(owned(wire::ListWatchRulesRequest {})).await.unwrap().into_inner().rules;
-    assert_eq!(listed, [rule.clone()]);
+    assert_eq!(listed, std::slice::from_ref(&rule));
     let odd = wire::WatchRule { action: 0, ..rule.clone() };
     let refused = executor.put_watch_rule(owned(wire::PutWatchRuleRequest { rule: Some(odd) })).await.unwrap_err();
     assert!(from_status(&refused).metadata().contains(&("field", "action".to_owned())), "{refused:?}");

@@ -111,7 +111,7 @@ async fn denial_oracle() {
     let mut book = DirectoryServiceClient::new(world.channel().await);
     let mut told = Vec::new();
     for key in keys {
-        let request = with_token(&token, None, GetRowRequest { key: key.to_owned(), ..GetRowRequest::default() });
+        let request = with_token(&token, None, GetRowRequest { key: key.to_owned() });
         let refused = book.get_row(request).await.unwrap_err();
         let details = String::from_utf8_lossy(refused.details()).replace(key, "KEY");
         told.push((refused.code(), refused.message().replace(key, "KEY"), details));

@@ -36,7 +36,7 @@ async fn who_writes_steps_must_be_able_to_run_them() {
         (
             Method::PATCH,
             "/api/directory/TEAM_SAY",
-            &json!({"type": "flow", "target": "", "content": reaching["content"]}),
+            &json!({"type": "flow", "target": "", "examples": ["example"], "content": reaching["content"]}),
         ),
     ] {
         let mut body = body.clone();

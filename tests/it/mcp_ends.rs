@@ -140,7 +140,7 @@ async fn an_issuer_is_found_from_the_refusal_and_too_little_scope_says_what_is_n
     let nothing = send(world.anyone(Method::GET, "/.well-known/oauth-protected-resource/other")).await;
     assert_eq!(nothing.status, 404);
 
-    let until = time::OffsetDateTime::now_utc().unix_timestamp() + 600;
+    let until = callbook_domain::clock::Clock::system().now().unix_timestamp() + 600;
     let claims = |scope: &str, aud: &str| json!({"iss": ISS, "sub": "u", "aud": aud, "exp": until, "scope": scope});
     let able = client.clone().with_key(Some(&issuer.token(&claims("book", "callbook"))));
     assert_eq!(text(&able.call("TEAM_ECHO", json!({"text": "hello"})).await), "hello");
@@ -196,7 +196,7 @@ async fn deep_and_recursive_schemas_survive_the_listing_and_are_checked() {
         );
         let request = world.owner(Method::POST, "/mcp/tools").header("content-type", "application/json").body(body);
         let refused = send(request).await;
-        assert_eq!(last(&refused)["error"]["code"].as_i64().is_some(), true, "{}", refused.text);
+        assert!(last(&refused)["error"]["code"].as_i64().is_some(), "{}", refused.text);
     }
     world.stop().await;
 }

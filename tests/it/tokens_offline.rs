@@ -35,7 +35,7 @@ fn callbook(token: &str, arguments: &[&str]) -> Output {
     Command::new(binary()).args(["token"]).args(arguments).env("CALLBOOK_KEY", token).output().unwrap()
 }
 
-fn path<'a>(folder: &'a Path, name: &str) -> String {
+fn path(folder: &Path, name: &str) -> String {
     folder.join(name).to_str().unwrap().to_owned()
 }
 

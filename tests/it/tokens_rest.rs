@@ -45,7 +45,7 @@ async fn a_token_says_what_was_asked_and_is_shown_once() {
         "subject": "agent:alice", "max_depth": 2});
     let minted = world.post("/api/tokens", &wanted).await;
     assert_eq!(
-        (minted.status, &*minted.headers["cache-control"].to_str().unwrap()),
+        (minted.status, minted.headers["cache-control"].to_str().unwrap()),
         (201, "no-store"),
         "{}",
         minted.text
@@ -182,6 +182,9 @@ async fn the_walk_works_with_a_token_over_grpc() {
     world.stop().await;
 }
 
+/// A token and its proof, the key and the text that it calls with, the reason of the refusal and its two statuses.
+type Case<'a> = (&'a str, Option<&'a str>, &'a str, &'a str, &'a str, u16, Code);
+
 #[tokio::test]
 async fn a_refusal_has_the_same_reason_over_both_protocols() {
     let world = World::start().await;
@@ -200,7 +203,7 @@ async fn a_refusal_has_the_same_reason_over_both_protocols() {
     let (input, _) = token.rsplit_once('.').unwrap();
     let forged = format!("{input}.{}", held.rsplit('.').next().unwrap());
     let wrong = proof(&alice, &held, "ECHO", "other");
-    let cases: [(&str, Option<&str>, &str, &str, &str, u16, Code); 10] = [
+    let cases: [Case<'_>; 10] = [
         ("a.b.c", None, "ECHO", "a", "token_malformed", 401, Code::Unauthenticated),
         (&forged, None, "ECHO", "a", "bad_signature", 401, Code::Unauthenticated),
         (&held, None, "ECHO", "a", "pop_required", 401, Code::Unauthenticated),

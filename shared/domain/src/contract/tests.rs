@@ -139,10 +139,7 @@ fn a_sensitive_row_waits_for_a_person_unless_the_owner_calls_it() {
     }));
     let contract = row.compact(&team(&[(May::Invoke, "")]));
     assert_eq!(contract["needs"], json!({"credential": true, "approval": true}));
-    assert_eq!(
-        contract["can"],
-        json!(["contract", "confirm", "invoke", "shape", "receipt", "repair", "replay"])
-    );
+    assert_eq!(contract["can"], json!(["contract", "confirm", "invoke", "shape", "receipt", "repair", "replay"]));
     assert_eq!(contract["invoke"]["body"], json!({"key": "WIPE", "args": {"id": "<integer>"}}));
     assert_eq!((contract["effect"].as_str(), contract["risk"].as_str()), (Some("destructive"), Some("high")));
     assert_eq!(row.compact(&Caller::Owner)["needs"], json!({"credential": true, "approval": false}));
