@@ -5,8 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use callbook_tests::book::{echo, with};
+use callbook_tests::is_here;
 use callbook_tests::process::free_port;
-use callbook_tests::skipped;
 use callbook_tests::world::World;
 use serde_json::{Value, json};
 
@@ -30,16 +30,6 @@ fn script() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../scripts/llmock")
 }
 
-/// In CI it must be there; elsewhere tests that need it look no further.
-fn is_here() -> bool {
-    let found = Command::new(script()).arg("--help").output().is_ok_and(|output| output.status.success());
-    assert!(found || std::env::var_os("CI").is_none(), "the stand-in is not here and npm cannot bring it");
-    if !found {
-        skipped("the stand-in is not here and npm cannot bring it");
-    }
-    found
-}
-
 /// Asks, invokes, and says what came: matched by how often the model has answered, and by what it was given.
 fn fixtures() -> Value {
     let call = |name: &str, arguments: Value| json!({"toolCalls": [{"name": name, "arguments": arguments}]});
@@ -52,7 +42,7 @@ fn fixtures() -> Value {
 }
 
 async fn stand_in(misbehaviour: &[&str]) -> Option<StandIn> {
-    if !tokio::task::spawn_blocking(is_here).await.unwrap() {
+    if !tokio::task::spawn_blocking(|| is_here(script(), "--help")).await.unwrap() {
         return None;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -6,19 +6,13 @@ use std::process::{Command, Output};
 
 use callbook_tests::book::{echo, flow, http, saying, with};
 use callbook_tests::world::World;
-use callbook_tests::{shared, skipped};
+use callbook_tests::{is_here, shared};
 use serde_json::{Value, json};
 
 /// The compiler, or nothing with a line that says so. In CI it must be there.
 fn compiler() -> Option<Command> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/tsc");
-    let found = Command::new("node").arg("--version").output().is_ok_and(|output| output.status.success());
-    assert!(found || std::env::var_os("CI").is_none(), "node is not here");
-    if !found {
-        skipped("node is not here");
-        return None;
-    }
-    Some(Command::new(script))
+    is_here("node", "--version").then(|| Command::new(script))
 }
 
 /// Compiles a folder of modules.

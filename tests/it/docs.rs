@@ -9,10 +9,10 @@ use std::process::{Command, Output};
 use callbook_domain::fault::Reason;
 use callbook_runtime::settings::{Overrides, Settings};
 use callbook_runtime::status::statuses;
-use callbook_tests::database;
 use callbook_tests::process::{Process, binary, free_port};
 use callbook_tests::upstream::Upstream;
 use callbook_tests::world::OWNER;
+use callbook_tests::{database, is_here};
 
 const DOCUMENTS: &[&str] = &[
     "README.md",
@@ -200,10 +200,10 @@ impl Reading {
 
     pub(crate) fn check(&self) {
         let mut blocks = blocks(&self.text);
-        if !buf_is_here() {
+        if !is_here(root().join("scripts/buf"), "--version") {
             blocks.retain(|block| !block.text.contains("scripts/buf"));
         }
-        if !node_is_here() {
+        if !is_here("node", "--version") {
             blocks.retain(|block| !block.text.contains("node docs/"));
         }
         let (written, ended) = self.run(&blocks);
@@ -228,28 +228,6 @@ impl Reading {
             }
         }
     }
-}
-
-/// In CI it must be there, because `buf` comes by it; elsewhere its blocks are left out.
-fn node_is_here() -> bool {
-    let found = Command::new("node").arg("--version").output().is_ok_and(|output| output.status.success());
-    assert!(found || std::env::var_os("CI").is_none(), "node is not here");
-    if !found {
-        callbook_tests::skipped("node is not here");
-    }
-    found
-}
-
-/// In CI it must be there; elsewhere its blocks are left out.
-fn buf_is_here() -> bool {
-    let found = Command::new(root().join("scripts/buf")).arg("--version").output();
-    let found = found.is_ok_and(|output| output.status.success());
-    assert!(found || std::env::var_os("CI").is_none(), "buf is not here and npm cannot bring it");
-    if !found {
-        // the line is what CI looks for, and the test runner keeps what `println` says to itself
-        callbook_tests::skipped("buf is not here and npm cannot bring it");
-    }
-    found
 }
 
 async fn commands_run(name: &'static str) {

@@ -7,20 +7,10 @@ use std::process::{Command, Output};
 use callbook_tests::process::binary;
 use callbook_tests::token::claims;
 use callbook_tests::world::World;
-use callbook_tests::{book, skipped};
+use callbook_tests::{book, is_here};
 use serde_json::json;
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/holder.mjs");
-
-/// In CI it must be there, because `buf` comes by it; elsewhere the test is left out.
-fn node_is_here() -> bool {
-    let found = Command::new("node").arg("--version").output().is_ok_and(|output| output.status.success());
-    assert!(found || std::env::var_os("CI").is_none(), "node is not here");
-    if !found {
-        skipped("node is not here");
-    }
-    found
-}
 
 fn said(output: &Output) -> String {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -41,7 +31,7 @@ fn path(folder: &Path, name: &str) -> String {
 
 #[tokio::test]
 async fn narrowing_offline_with_nothing_but_a_crypto_library_works() {
-    if !node_is_here() {
+    if !is_here("node", "--version") {
         return;
     }
     let world = World::start().await;
