@@ -26,10 +26,7 @@ impl Committer {
         Committer {
             intents: Grouped::start("intent", Candidate::bytes, move |group: Arc<[Candidate]>| {
                 let (pool, clock) = (intents.clone(), clock.clone());
-                async move {
-                    let admitted = store::commit::commit(&pool, &group, &clock).await?;
-                    Ok(group.iter().map(|candidate| admitted.contains(&candidate.id.0)).collect())
-                }
+                async move { store::commit::commit(&pool, &group, &clock).await }
             }),
             results: Grouped::start("result", Finished::bytes, move |group: Arc<[Finished]>| {
                 let pool = results.clone();

@@ -130,9 +130,10 @@ macro_rules! column {
     };
 }
 
-/// Commits those of the group that are still true, and gives their ids. The group is sorted, so that two groups cannot
-/// wait for each other. Approvals are locked before counters, and counters before invocations are written.
-pub async fn commit(pool: &PgPool, group: &[Candidate], clock: &Clock) -> sqlx::Result<Vec<Uuid>> {
+/// Commits those of the group that are still true, and says of each whether it passed. Repeats of an approved call have one
+/// id, so it is not the id that says it. The group is sorted, so that two groups cannot wait for each other. Approvals are
+/// locked before counters, and counters before invocations are written.
+pub async fn commit(pool: &PgPool, group: &[Candidate], clock: &Clock) -> sqlx::Result<Vec<bool>> {
     let mut transaction = pool.begin().await?;
     lock::shared(&mut transaction).await?;
     let now = clock.now();
@@ -140,14 +141,14 @@ pub async fn commit(pool: &PgPool, group: &[Candidate], clock: &Clock) -> sqlx::
     let approved = approved(&mut transaction, standing, now).await?;
     let granted = uses::grant(&mut transaction, approved).await?;
     if granted.is_empty() {
-        return Ok(Vec::new());
+        return Ok(vec![false; group.len()]);
     }
     let admitted = insert(&mut transaction, &granted).await?;
     let passed: Vec<&Candidate> = granted.into_iter().filter(|candidate| admitted.contains(&candidate.id.0)).collect();
     use_up(&mut transaction, &passed).await?;
     uses::count(&mut transaction, &passed).await?;
     transaction.commit().await?;
-    Ok(admitted)
+    Ok(group.iter().map(|candidate| passed.iter().any(|passed| std::ptr::eq(*passed, candidate))).collect())
 }
 
 /// Takes out those whose approval does not stand, and locks it for the others. One approval lets one call through.
