@@ -20,6 +20,12 @@ impl Shop {
         answer.json()
     }
 
+    /// A call of any row by the team.
+    async fn team_calls(&self, key: &str, body: &str) -> Answer {
+        let body = json!({"key": key, "body": body});
+        send(self.world.bearer(&self.team, Method::POST, "/api/dispatch").json(&body)).await
+    }
+
     async fn names(&self) -> Vec<String> {
         let listed = self.world.get("/api/watch-rules").await.json();
         listed["rules"].as_array().unwrap().iter().map(|rule| rule["name"].as_str().unwrap().to_owned()).collect()
@@ -90,10 +96,7 @@ async fn rules_speak_of_sensitive_rows_and_never_of_the_owner() {
 async fn a_flow_that_reaches_a_sensitive_row_is_held_once_as_a_whole() {
     let shop = Shop::open().await;
     shop.world.create(&book::flow("PAY_TWICE", "PAY: $1 > PAY: $1")).await;
-    let call = || {
-        let body = json!({"key": "PAY_TWICE", "body": "7"});
-        send(shop.world.bearer(&shop.team, Method::POST, "/api/dispatch").json(&body))
-    };
+    let call = || shop.team_calls("PAY_TWICE", "7");
     let held = call().await;
     assert_eq!(held.status, 202, "{}", held.text);
     shop.approve(&super::approvals::approval(&held)).await;
@@ -107,10 +110,7 @@ async fn a_flow_that_reaches_a_sensitive_row_is_held_once_as_a_whole() {
 async fn what_a_rule_refuses_no_flow_and_no_gate_of_a_token_lets_through() {
     let shop = Shop::open().await;
     shop.world.create(&book::flow("PAY_TWICE", "PAY: $1 > PAY: $1")).await;
-    let call = || {
-        let body = json!({"key": "PAY_TWICE", "body": "7"});
-        send(shop.world.bearer(&shop.team, Method::POST, "/api/dispatch").json(&body))
-    };
+    let call = || shop.team_calls("PAY_TWICE", "7");
     let held = call().await;
     shop.approve(&super::approvals::approval(&held)).await;
     shop.rule("closed", &json!({"pattern_key": "PAY", "action": "deny", "reason": "closed"})).await;
@@ -132,10 +132,7 @@ async fn json_in_a_piece_of_text_is_matched_without_its_escapes() {
     shop.world.create(&book::with(row, &json!({"sensitive": true, "input_schema": schema}))).await;
     shop.rule("never", &json!({"position": 1, "pattern_body": "delete", "action": "deny", "reason": "never"})).await;
     shop.rule("rest", &json!({"position": 2, "action": "allow"})).await;
-    let call = async |body: &str| {
-        let body = json!({"key": "RUN", "body": body});
-        send(shop.world.bearer(&shop.team, Method::POST, "/api/dispatch").json(&body)).await
-    };
+    let call = async |body: &str| shop.team_calls("RUN", body).await;
     let allowed = call(r#"7|{"op":"show"}"#).await;
     assert_eq!(allowed.status, 200, "{}", allowed.text);
     for hidden in [r#"7|{"op":"delete"}"#, r#"7|{"op":"\u0064elete"}"#] {

@@ -114,7 +114,8 @@ fn check_token(caller: &Caller, request: &Request, entry: &Entry) -> Result<()> 
     }
 }
 
-fn is_written(request: &Request) -> bool {
+/// Whether a flow has written it.
+pub fn is_written(request: &Request) -> bool {
     authority(request) == Some(Authority::Written)
 }
 

@@ -62,6 +62,16 @@ impl<'a> Credential<'a> {
         presented.prove(key, sent).await.inspect_err(|fault| denied::record_token(self.app, &actor, key, fault))
     }
 
+    /// Refuses a holder that has not proved that it reads what a call of this key gave or would send: a proof as for a call
+    /// with the arguments `{<what>: <id>}`.
+    ///
+    /// # Errors
+    /// Those of the steps 1 to 10.
+    pub async fn proves_reading(&self, key: &str, what: &str, id: &str) -> Result<()> {
+        let args = serde_json::value::to_raw_value(&serde_json::json!({ what: id }));
+        self.proven(key, &Sent::Args(args.expect("a text is JSON"))).await.map(drop)
+    }
+
     async fn presented(&self, key: &str) -> Result<Presented<'a>> {
         let presented = self.app.callers.identify_call(self.headers).await;
         presented.inspect_err(|fault| denied::record_token(self.app, denied::SOMEBODY, key, fault))

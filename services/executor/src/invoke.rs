@@ -298,10 +298,7 @@ pub fn candidate(
     Candidate {
         id,
         caller: caller.identity(),
-        principal: match caller {
-            Caller::Principal(principal) => (!principal.is_outside()).then_some(principal.id),
-            Caller::Owner | Caller::Holder(_) | Caller::Anonymous => None,
-        },
+        principal: caller.recorded_principal(),
         holder,
         credential_ends: caller.ends(),
         is_counted: !matches!(call.work, Work::Turn(_)),

@@ -1,6 +1,5 @@
 //! Read receipts: the public confirmation, the full record, listings and figures.
 
-use callbook_domain::arguments::Sent;
 use callbook_domain::caller::{Caller, May};
 use callbook_domain::event::commitment;
 use callbook_domain::fault::Result;
@@ -175,14 +174,8 @@ pub async fn shown(app: &App, credential: Credential<'_>, id: &str) -> Result<(C
     caller.require_credential()?;
     let id = InvocationId::require(id)?;
     let record = entitled(app, &caller, id).await?;
-    credential.proven(&record.key, &asked_for(id)).await?;
+    credential.proves_reading(&record.key, "receipt", &id.to_string()).await?;
     Ok((caller, record))
-}
-
-/// What a holder's proof says that it sends when it asks for a receipt.
-fn asked_for(id: InvocationId) -> Sent {
-    let args = serde_json::value::to_raw_value(&serde_json::json!({"receipt": id.to_string()}));
-    Sent::Args(args.expect("a text is JSON"))
 }
 
 /// The invocation, if the caller made it, or holds a token from which that of the call was derived, or may read the

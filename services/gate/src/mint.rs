@@ -8,12 +8,13 @@ use callbook_domain::token::mint::{self, LIFE_SECONDS};
 use callbook_domain::token::{Claims, Delegation, MAX_DEPTH, PublicKey};
 use callbook_store::fault::fault;
 use callbook_store::lock;
+use callbook_store::principal::check_alive;
 use sqlx::PgConnection;
 use time::OffsetDateTime;
 
 use crate::App;
 use crate::scope::{Scope, refused};
-use crate::store::{key as keys, principal as principals, token as store};
+use crate::store::{key as keys, token as store};
 use crate::token::{Issued, check_words, in_words_of_a_request};
 
 /// The life of a token, in seconds, where none is asked.
@@ -100,17 +101,6 @@ pub(crate) async fn record(
     store::insert(connection, issued).await.map_err(fault)?;
     let body = issued.event(claims, now);
     store::log(connection, EventKind::Mint, &issued.minted_by, &body, now).await.map_err(fault)
-}
-
-/// A principal may have been ended since it was believed; the lock is held, so that nothing ends it now.
-async fn check_alive(connection: &mut PgConnection, caller: &Caller) -> Result<()> {
-    match caller {
-        Caller::Principal(principal) if !principal.is_outside() => {
-            let is_alive = principals::is_alive(connection, principal.id).await.map_err(fault)?;
-            if is_alive { Ok(()) } else { Err(callbook_domain::caller::unauthorized()) }
-        }
-        Caller::Principal(_) | Caller::Owner | Caller::Holder(_) | Caller::Anonymous => Ok(()),
-    }
 }
 
 /// The life that is asked, or the default, as far as the operator lets it and as the minting credential lives itself.

@@ -162,6 +162,14 @@ impl Caller {
         }
     }
 
+    /// The principal of ours that calls: its record can be ended.
+    pub fn recorded_principal(&self) -> Option<Uuid> {
+        match self {
+            Caller::Principal(principal) if !principal.is_outside() => Some(principal.id),
+            Caller::Principal(_) | Caller::Owner | Caller::Holder(_) | Caller::Anonymous => None,
+        }
+    }
+
     /// When its credential ends by itself, in seconds since the Unix epoch.
     pub fn ends(&self) -> Option<i64> {
         match self {

@@ -10,6 +10,7 @@ pub mod fault;
 pub mod feed;
 pub mod lock;
 pub mod pool;
+pub mod principal;
 mod stored;
 mod close;
 mod stage;

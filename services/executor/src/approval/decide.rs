@@ -1,11 +1,10 @@
 //! Approves or refuses a held call.
 
-use callbook_domain::caller::{Caller, May, unauthorized};
+use callbook_domain::caller::{Caller, May};
 use callbook_domain::event::{Body, EventKind};
 use callbook_domain::fault::{Fault, Reason, Result};
 use callbook_domain::key::Key;
 use callbook_domain::row::timestamp;
-use callbook_store::fault::fault;
 use uuid::Uuid;
 
 use super::find::visible;
@@ -13,7 +12,7 @@ use super::held::id_text;
 use super::rule::check_reason;
 use super::{Approval, State};
 use crate::App;
-use crate::store::approval::{self, Decided, Decision};
+use crate::store::approval::{self, Decision};
 
 /// Decides a held call, once. An approved call may be fired once by its caller until its time is over.
 ///
@@ -39,20 +38,13 @@ pub async fn decide(app: &App, caller: &Caller, id: Uuid, approve: bool, reason:
         id,
         state: state.as_str(),
         by: caller.actor(),
-        principal: match caller {
-            Caller::Principal(principal) => (!principal.is_outside()).then_some(principal.id),
-            Caller::Owner | Caller::Holder(_) | Caller::Anonymous => None,
-        },
         reason: reason.to_owned(),
         at: now,
         event: event.canonical(),
     };
-    let decided = approval::decide(app.directory.pool(), &decision).await.map_err(fault)?;
-    if decided == Decided::Ended {
-        return Err(unauthorized());
-    }
+    let decided = approval::decide(app.directory.pool(), caller, &decision).await?;
     let stands = visible(app, caller, id).await?;
-    if decided == Decided::Now {
+    if decided {
         return Ok(stands);
     }
     Err(Fault::new(Reason::AlreadyDecided, "the call was decided before, or its time is over")

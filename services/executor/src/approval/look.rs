@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use callbook_domain::arguments::Sent;
 use callbook_domain::caller::Caller;
 use callbook_domain::fault::Result;
 use callbook_store::fault::fault;
 use callbook_store::snapshot::Snapshot;
-use uuid::Uuid;
 
 use super::find::visible;
-use super::{Approval, id_text};
+use super::{Approval, id_text, parse_id};
 use crate::App;
 use crate::admit::{callable, work};
 use crate::call::{Call, Work};
@@ -39,10 +37,12 @@ pub struct Look {
 ///
 /// # Errors
 /// `unauthorized`, `not found`; `pop_required`, `pop_invalid`.
-pub async fn look(app: &App, credential: Credential<'_>, id: Uuid) -> Result<Look> {
+pub async fn look(app: &App, credential: Credential<'_>, id: &str) -> Result<Look> {
     let caller = credential.caller().await?;
+    caller.require_credential()?;
+    let id = parse_id(id)?;
     let approval = visible(app, &caller, id).await?;
-    credential.proven(&approval.key, &asked_for(id)).await?;
+    credential.proves_reading(&approval.key, "approval", &id_text(id)).await?;
     let input = approval::input(app.directory.pool(), id).await.map_err(fault)?;
     let snapshot = app.directory.fresh().await?;
     let row = snapshot.get(&approval.key).filter(|entry| entry.row.definition.enabled);
@@ -59,11 +59,6 @@ pub async fn look(app: &App, credential: Credential<'_>, id: Uuid) -> Result<Loo
         look.input = input;
     }
     Ok(look)
-}
-
-fn asked_for(id: Uuid) -> Sent {
-    let args = serde_json::value::to_raw_value(&serde_json::json!({"approval": id_text(id)}));
-    Sent::Args(args.expect("a text is JSON"))
 }
 
 /// The call as it was admitted when it was held, for the one who looks at it. Whether this executor could run it does not

@@ -14,9 +14,9 @@ use super::held::{LIFE, id_text};
 use super::rule::Verdict;
 use super::{Approval, State};
 use crate::App;
+use crate::admit::is_written;
 use crate::call::{Call, Request, sent_json};
 use crate::store::approval::{self, Held, New, Same};
-use crate::tree::Authority;
 
 /// How often a call that was decided between two looks is looked at again.
 const TRIES: usize = 3;
@@ -64,11 +64,10 @@ pub async fn verdict(app: &App, caller: &Caller, request: &Request, call: &Call)
         Risk::High => app.watcher.verdict(app, call.entry.key(), &request.sent, &call.bound).await.map_err(closed)?,
         Risk::Low => Verdict::Allow,
     };
-    let is_written = request.place.as_ref().is_some_and(|place| place.authority == Authority::Written);
     let waits_always = matches!(caller, Caller::Holder(holder) if holder.cap().owner_gate);
     Ok(match ruled {
         Verdict::Deny(reason) => Verdict::Deny(reason),
-        Verdict::Allow | Verdict::Hold(_) if is_written => Verdict::Allow,
+        Verdict::Allow | Verdict::Hold(_) if is_written(request) => Verdict::Allow,
         Verdict::Allow | Verdict::Hold(_) if waits_always => Verdict::Hold("owner_gate".to_owned()),
         ruled @ (Verdict::Allow | Verdict::Hold(_)) => ruled,
     })

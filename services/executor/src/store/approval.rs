@@ -1,6 +1,10 @@
 //! Held calls in SQL.
 
+use callbook_domain::caller::Caller;
+use callbook_domain::fault::Result;
+use callbook_store::fault::fault;
 use callbook_store::lock;
+use callbook_store::principal::check_alive;
 use sqlx::{PgConnection, PgPool};
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -268,8 +272,6 @@ pub struct Decision {
     pub state: &'static str,
     /// Who decided, as receipts name it.
     pub by: String,
-    /// The principal of ours that decided.
-    pub principal: Option<Uuid>,
     /// What it said.
     pub reason: String,
     /// When.
@@ -278,27 +280,15 @@ pub struct Decision {
     pub event: String,
 }
 
-/// What became of a decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decided {
-    /// It stands.
-    Now,
-    /// The call is not held any more: of two deciders one wins.
-    Before,
-    /// The one who decides was ended.
-    Ended,
-}
-
-/// Decides a held call with its entry in the log. A decision of a principal that was ended is none: both meet on the lock.
-pub async fn decide(pool: &PgPool, decision: &Decision) -> sqlx::Result<Decided> {
-    let mut transaction = pool.begin().await?;
-    lock::shared(&mut transaction).await?;
-    if let Some(principal) = decision.principal {
-        let living = sqlx::query_scalar!("select id from principal where id = $1 and revoked_at is null", principal);
-        if living.fetch_optional(&mut *transaction).await?.is_none() {
-            return Ok(Decided::Ended);
-        }
-    }
+/// Decides a held call with its entry in the log. False where it is not held any more: of two deciders one wins. A
+/// decision of a principal that was ended is none: both meet on the lock.
+///
+/// # Errors
+/// `unauthorized`, `database_unavailable`.
+pub async fn decide(pool: &PgPool, caller: &Caller, decision: &Decision) -> Result<bool> {
+    let mut transaction = pool.begin().await.map_err(fault)?;
+    lock::shared(&mut transaction).await.map_err(fault)?;
+    check_alive(&mut transaction, caller).await?;
     let logged = sqlx::query!(
         "with decided as (
              update approval set state = $2, decided_by = $3, decided_at = $4, decision_reason = $5
@@ -315,9 +305,10 @@ pub async fn decide(pool: &PgPool, decision: &Decision) -> sqlx::Result<Decided>
         decision.event
     )
     .execute(&mut *transaction)
-    .await?;
-    transaction.commit().await?;
-    Ok(if logged.rows_affected() == 1 { Decided::Now } else { Decided::Before })
+    .await
+    .map_err(fault)?;
+    transaction.commit().await.map_err(fault)?;
+    Ok(logged.rows_affected() == 1)
 }
 
 /// Erases what was sent with calls that were held before this moment. Gives how many.

@@ -57,12 +57,6 @@ pub(crate) async fn find(connection: &mut PgConnection, name: &str) -> sqlx::Res
     stored.map(Stored::into_kept).transpose()
 }
 
-/// Whether the principal was not ended.
-pub(crate) async fn is_alive(connection: &mut PgConnection, id: Uuid) -> sqlx::Result<bool> {
-    let found = sqlx::query_scalar!("select true from principal where id = $1 and revoked_at is null", id);
-    Ok(found.fetch_optional(connection).await?.is_some())
-}
-
 /// Ends a living principal.
 pub(crate) async fn end(connection: &mut PgConnection, kept: &Kept, at: OffsetDateTime) -> sqlx::Result<()> {
     sqlx::query!("update principal set revoked_at = $2 where id = $1 and revoked_at is null", kept.id, at)

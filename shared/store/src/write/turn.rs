@@ -4,7 +4,6 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use callbook_domain::caller::{Caller, unauthorized};
 use callbook_domain::fault::{Fault, Reason, Result};
 use sqlx::{PgConnection, Postgres, Transaction};
 use tokio::sync::SemaphorePermit;
@@ -12,7 +11,7 @@ use tokio::time::timeout;
 
 use super::Writer;
 use crate::fault::fault;
-use crate::{feed, lock};
+use crate::{feed, lock, principal};
 
 /// How long a write waits in line; a writer that stands longer than the lock's own time is better told.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -32,9 +31,7 @@ impl<'a> Turn<'a> {
         })?;
         let mut transaction = writer.directory.pool().begin().await.map_err(fault)?;
         lock::exclusive(&mut transaction).await.map_err(fault)?;
-        if !is_alive(&mut transaction, &writer.caller).await.map_err(fault)? {
-            return Err(unauthorized());
-        }
+        principal::check_alive(&mut transaction, &writer.caller).await?;
         let revision = feed::revision(&mut transaction).await.map_err(fault)? + 1;
         Ok((Turn { transaction, _place: place }, revision))
     }
@@ -43,20 +40,6 @@ impl<'a> Turn<'a> {
     pub async fn commit(self) -> Result<()> {
         self.transaction.commit().await.map_err(fault)
     }
-}
-
-/// Whether the writer's key still stands. A revocation takes the same lock, so one that was acknowledged is seen here.
-async fn is_alive(connection: &mut PgConnection, caller: &Caller) -> sqlx::Result<bool> {
-    let Caller::Principal(principal) = caller else { return Ok(true) };
-    if principal.is_outside() {
-        return Ok(true);
-    }
-    sqlx::query_scalar!(
-        r#"select exists (select 1 from principal where id = $1 and revoked_at is null) as "alive!""#,
-        principal.id
-    )
-    .fetch_one(connection)
-    .await
 }
 
 impl Deref for Turn<'_> {
