@@ -1,6 +1,7 @@
 //! One process: the roles that it plays, what they share, and how it ends.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -22,13 +23,18 @@ use callbook_runtime::listen::bind;
 use callbook_runtime::settings::{Catalogue, Exec, Price, Provider, ProviderForm, Settings};
 use callbook_store::directory::Directory;
 use callbook_store::pool;
+use http::{Request, Response, Uri};
 use secrecy::{ExposeSecret as _, SecretString};
 use sqlx::postgres::PgConnectOptions;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tonic::body::Body;
+use tonic::service::Routes;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Identity, Server, ServerTlsConfig};
+use tower::Layer as _;
+use tower::util::BoxCloneSyncService;
 
 use crate::cluster::Account;
 use crate::rpc::{Observe, describe_metrics};
@@ -79,6 +85,9 @@ pub struct Keys {
     pub internal: SecretString,
 }
 
+/// What answers at the gRPC port, for the gateway beside it.
+type Services = BoxCloneSyncService<Request<Body>, Response<Body>, Infallible>;
+
 /// A process that answers.
 pub struct Node {
     /// Where its gateway listens, if it has one.
@@ -118,13 +127,14 @@ impl Node {
         let has_services = roles.iter().any(|role| *role != Role::Gateway);
         let grpc = if has_services { Some(bind("grpc", &settings.grpc).await?) } else { None };
         let http = if roles.contains(&Role::Gateway) { Some(bind("http", &settings.http).await?) } else { None };
+        let mut services = None;
         if let Some(listener) = grpc {
             node.grpc = Some(listener.local_addr()?);
-            node.serve_services(settings, roles, keys, clock, listener).await?;
+            services = Some(node.serve_services(settings, roles, keys, clock, listener).await?);
         }
         if let Some(listener) = http {
             node.http = Some(listener.local_addr()?);
-            node.serve_gateway(settings, keys, listener)?;
+            node.serve_gateway(settings, keys, services, listener)?;
         }
         readiness.ready("start");
         Ok(node)
@@ -165,12 +175,19 @@ impl Node {
         }
     }
 
-    fn serve_gateway(&mut self, settings: &Settings, keys: &Keys, listener: TcpListener) -> Result<()> {
+    fn serve_gateway(
+        &mut self,
+        settings: &Settings,
+        keys: &Keys,
+        services: Option<Services>,
+        listener: TcpListener,
+    ) -> Result<()> {
         let encrypted = settings.peers.tls.as_ref().is_some_and(|tls| tls.identity.is_some());
         let scheme = if encrypted { "https" } else { "http" };
         let own = self.grpc.map_or_else(|| settings.grpc.to_string(), |at| at.to_string());
-        let own = format!("{scheme}://{own}");
-        let mut config = callbook_gateway::Config::from_settings(settings, own.parse()?)?;
+        let own: Uri = format!("{scheme}://{own}").parse()?;
+        let mut config = callbook_gateway::Config::from_settings(settings, own.clone())?;
+        config.near = services.map(|services| callbook_gateway::Near { at: own, services });
         let internal = keys.internal.expose_secret();
         if !internal.is_empty() {
             config.state_key = internal.as_bytes().to_vec();
@@ -187,7 +204,7 @@ impl Node {
         keys: &Keys,
         clock: Clock,
         listener: TcpListener,
-    ) -> Result<()> {
+    ) -> Result<Services> {
         let shared = Shared::open(settings, keys, clock, &mut self.followers, &self.last).await?;
         self.directory = Some(shared.directory.clone());
         describe_metrics();
@@ -207,11 +224,8 @@ impl Node {
                 .register_encoded_file_descriptor_set(callbook_wire::FILE_DESCRIPTOR_SET)
                 .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         };
-        let mut routes = server
-            .layer(Observe)
-            .add_service(health.1)
-            .add_service(reflection().build_v1()?)
-            .add_service(reflection().build_v1alpha()?);
+        let mut routes =
+            Routes::new(health.1).add_service(reflection().build_v1()?).add_service(reflection().build_v1alpha()?);
         if roles.contains(&Role::Resolver) {
             routes = routes.add_service(callbook_resolver::services(shared.resolver(self.stop.clone())));
         }
@@ -231,12 +245,15 @@ impl Node {
                 callbook_executor::serve(app, stop).await.context("the executor cannot say that it lives")
             });
         }
+        let routes = routes.prepare();
         health.0.set_service_status("", tonic_health::ServingStatus::Serving).await;
         let stop = self.stop.clone();
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        let services = Services::new(Observe.layer(routes.clone()));
+        let served = server.layer(Observe).add_routes(routes);
         self.tasks.spawn(async move {
             let stopped = stop.clone().cancelled_owned();
-            let served = routes.serve_with_incoming_shutdown(incoming, stopped);
+            let served = served.serve_with_incoming_shutdown(incoming, stopped);
             let late = async {
                 stop.cancelled().await;
                 health.0.set_service_status("", tonic_health::ServingStatus::NotServing).await;
@@ -247,7 +264,7 @@ impl Node {
                 () = late => Ok(()),
             }
         });
-        Ok(())
+        Ok(services)
     }
 }
 

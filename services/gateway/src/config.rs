@@ -10,6 +10,8 @@ use callbook_runtime::settings::{Limits, ServiceAddress, Settings, Tls};
 use http::Uri;
 use tonic::transport::{Certificate, ClientTlsConfig, Identity};
 
+use crate::upstream::Near;
+
 /// A setting that does not do.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -40,6 +42,8 @@ pub struct Config {
     pub gate: Vec<Uri>,
     /// The executors, each with the pool that it serves.
     pub executors: Vec<(String, Uri)>,
+    /// The services of the gateway's own process: calls to their address need no connection. Default: none.
+    pub near: Option<Near>,
     /// TLS to the services whose address is `https`. Default: the roots that are built in.
     pub tls: Option<ClientTlsConfig>,
     /// `scheme://host[:port]` for the addresses in answers. Default: what the request's `Host` says.
@@ -97,6 +101,7 @@ impl Config {
             contract: vec![uri.clone()],
             gate: vec![uri.clone()],
             executors: vec![(DEFAULT_POOL.to_owned(), uri)],
+            near: None,
             tls: None,
             public_url: None,
             local_only: false,

@@ -29,6 +29,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 pub use self::config::{Config, ConfigError};
+pub use self::upstream::Near;
 
 use self::app::App;
 

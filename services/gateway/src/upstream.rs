@@ -4,6 +4,7 @@ mod client;
 mod endpoint;
 mod pool;
 mod send;
+mod wire;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,8 @@ pub(crate) use self::client::{contract, directory, executor, gate, health, recei
 pub(crate) use self::endpoint::Lane;
 pub(crate) use self::pool::Pool;
 pub(crate) use self::send::{fault_of_read, fault_of_write};
+pub use self::wire::Near;
+pub(crate) use self::wire::{Wire, Within};
 use crate::config::{Config, ConfigError};
 
 /// One pool of connections for each service.

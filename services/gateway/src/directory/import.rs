@@ -131,7 +131,7 @@ async fn send(
     let (pieces, received) = mpsc::channel(AHEAD);
     let lane = app.upstreams.contract.lane()?;
     let request = call.request(Pieces { received, ended: false }).map_err(|status| fault_of_write(&status))?;
-    let mut client = directory(lane.channel.clone());
+    let mut client = directory(lane.wire.clone());
     let mut answer = pin!(client.import_rows(request));
     let fed = tokio::select! {
         answer = &mut answer => return done(answer),

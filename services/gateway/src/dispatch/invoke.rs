@@ -11,7 +11,6 @@ use callbook_wire::executor::v1 as wire;
 use callbook_wire::executor::v1::arguments::Form;
 use http::{HeaderMap, HeaderName};
 use serde::Deserialize;
-use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
 use utoipa::{IntoParams, ToSchema};
 
@@ -20,7 +19,7 @@ use super::shape::Shape;
 use crate::answer::{Answer, Raw, Refused, json};
 use crate::app::App;
 use crate::request::{Call, JsonBody};
-use crate::upstream::rpc;
+use crate::upstream::{Wire, rpc};
 
 pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -175,12 +174,7 @@ impl Wanted {
 
 /// Sends the call to the first choice of executors, and once more where these say that the row needs others: they
 /// said so before anything was committed.
-pub(crate) async fn run<Q, A, F>(
-    app: &App,
-    call: &Call,
-    request: Q,
-    rpc: impl Fn(Channel, Request<Q>) -> F,
-) -> Result<A>
+pub(crate) async fn run<Q, A, F>(app: &App, call: &Call, request: Q, rpc: impl Fn(Wire, Request<Q>) -> F) -> Result<A>
 where
     Q: Clone,
     F: Future<Output = std::result::Result<Response<A>, Status>>,

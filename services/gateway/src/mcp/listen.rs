@@ -168,15 +168,17 @@ impl Changes {
                     self.told = Some(change.revision);
                     return Ok(change);
                 }
-                Ok(None) => self.stream = None,
+                Ok(None) => {}
                 Err(status) => {
                     let fault: Fault = fault_of_read(&status);
                     if matches!(fault.kind(), Kind::Unauthenticated | Kind::Forbidden) {
                         return Err(fault);
                     }
-                    self.stream = None;
                 }
             }
+            // a resolver that stops ends each stream at once, and answers until it is gone
+            self.stream = None;
+            tokio::time::sleep(AGAIN).await;
         }
     }
 }

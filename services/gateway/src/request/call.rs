@@ -16,6 +16,7 @@ use super::base::base_url;
 use crate::answer::Refusal;
 use crate::app::App;
 use crate::door::RequestId;
+use crate::upstream::Within;
 
 /// The owner's credential, as the seed sends it.
 pub(crate) const TERMINAL_KEY: HeaderName = HeaderName::from_static("x-terminal-key");
@@ -103,7 +104,9 @@ impl Call {
         }
         let mut headers = self.headers.clone();
         telemetry::inject_context(&mut headers);
-        let mut request = Request::from_parts(MetadataMap::from_headers(headers), Extensions::default(), message);
+        let mut extensions = Extensions::default();
+        extensions.insert(Within(left));
+        let mut request = Request::from_parts(MetadataMap::from_headers(headers), extensions, message);
         request.set_timeout(left);
         Ok(request)
     }

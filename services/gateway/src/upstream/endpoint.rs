@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use http::Uri;
-use tonic::transport::{Channel, ClientTlsConfig};
+use tonic::transport::ClientTlsConfig;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 
+use super::Wire;
 use crate::config::{Config, ConfigError};
 
 /// How long a connection may be silent before it is asked whether it still lives.
@@ -16,11 +17,11 @@ const PING_EVERY: Duration = Duration::from_secs(10);
 /// How long the answer to that may take.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// One process of a service, with a few connections to it.
+/// One process of a service, with a few ways to it.
 pub(super) struct Endpoint {
     /// `host:port`, where its name was resolved: an IP address.
     pub(super) at: String,
-    lanes: Box<[Channel]>,
+    lanes: Box<[Wire]>,
     next: AtomicUsize,
     in_flight: AtomicUsize,
     born: Instant,
@@ -33,6 +34,9 @@ impl Endpoint {
     pub(super) fn new(uri: &Uri, at: Option<String>, config: &Config) -> Result<Self, ConfigError> {
         let named = authority(uri)?;
         let at = at.unwrap_or_else(|| named.clone());
+        if let Some(near) = config.near.as_ref().filter(|near| near.at == *uri) {
+            return Ok(Endpoint::of(at, [Wire::Near(near.clone())]));
+        }
         let scheme = uri.scheme_str().unwrap_or("http");
         let endpoint = tonic::transport::Endpoint::from_shared(format!("{scheme}://{at}"))
             .map_err(|_| ConfigError::Address(uri.to_string()))?
@@ -50,14 +54,18 @@ impl Endpoint {
             _ => endpoint,
         };
         let endpoint = endpoint.origin(origin);
-        Ok(Endpoint {
+        Ok(Endpoint::of(at, (0..config.connections.get()).map(|_| Wire::Far(endpoint.connect_lazy()))))
+    }
+
+    fn of(at: String, lanes: impl IntoIterator<Item = Wire>) -> Self {
+        Endpoint {
             at,
-            lanes: (0..config.connections.get()).map(|_| endpoint.connect_lazy()).collect(),
+            lanes: lanes.into_iter().collect(),
             next: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
             born: Instant::now(),
             avoided_until: AtomicU64::new(0),
-        })
+        }
     }
 
     /// How good a choice it is, lowest first.
@@ -92,19 +100,19 @@ pub(super) fn authority(uri: &Uri) -> Result<String, ConfigError> {
     Ok(format!("{host}:{}", uri.port_u16().unwrap_or(implied)))
 }
 
-/// A connection for one call. While it lives the call counts as the process's load.
+/// A way for one call. While it lives the call counts as the process's load.
 pub(crate) struct Lane {
     endpoint: Arc<Endpoint>,
-    /// The connection.
-    pub(crate) channel: Channel,
+    /// The way to it.
+    pub(crate) wire: Wire,
 }
 
 impl Lane {
     pub(super) fn of(endpoint: Arc<Endpoint>) -> Self {
         endpoint.in_flight.fetch_add(1, Ordering::Relaxed);
         let turn = endpoint.next.fetch_add(1, Ordering::Relaxed);
-        let channel = endpoint.lanes[turn % endpoint.lanes.len()].clone();
-        Lane { endpoint, channel }
+        let wire = endpoint.lanes[turn % endpoint.lanes.len()].clone();
+        Lane { endpoint, wire }
     }
 
     /// The process that it leads to.

@@ -5,20 +5,14 @@ use std::future::Future;
 
 use callbook_domain::fault::{Fault, Reason, Result};
 use callbook_runtime::grpc::from_status;
-use tonic::transport::Channel;
 use tonic::{Code, ConnectError, Request, Response, Status, TimeoutExpired};
 
-use super::{Lane, Pool};
+use super::{Lane, Pool, Wire};
 use crate::request::Call;
 
 impl Pool {
     /// Asks for something that changes nothing: where the connection fails, another process is asked.
-    pub(crate) async fn read<Q, A, F>(
-        &self,
-        call: &Call,
-        message: Q,
-        rpc: impl Fn(Channel, Request<Q>) -> F,
-    ) -> Result<A>
+    pub(crate) async fn read<Q, A, F>(&self, call: &Call, message: Q, rpc: impl Fn(Wire, Request<Q>) -> F) -> Result<A>
     where
         Q: Clone,
         F: Future<Output = std::result::Result<Response<A>, Status>>,
@@ -29,12 +23,7 @@ impl Pool {
 
     /// Asks for something that may change the world: another process is asked only where the request never arrived or
     /// the service says that it is stopping, so that nothing can have been done.
-    pub(crate) async fn write<Q, A, F>(
-        &self,
-        call: &Call,
-        message: Q,
-        rpc: impl Fn(Channel, Request<Q>) -> F,
-    ) -> Result<A>
+    pub(crate) async fn write<Q, A, F>(&self, call: &Call, message: Q, rpc: impl Fn(Wire, Request<Q>) -> F) -> Result<A>
     where
         Q: Clone,
         F: Future<Output = std::result::Result<Response<A>, Status>>,
@@ -52,7 +41,7 @@ impl Pool {
         &self,
         call: &Call,
         message: Q,
-        rpc: impl Fn(Channel, Request<Q>) -> F,
+        rpc: impl Fn(Wire, Request<Q>) -> F,
         again: impl Fn(&Status) -> bool,
     ) -> std::result::Result<A, Status>
     where
@@ -63,7 +52,7 @@ impl Pool {
         let mut last = None;
         while let Some(lane) = self.pick(&tried) {
             let request = call.request(message.clone())?;
-            match rpc(lane.channel.clone(), request).await {
+            match rpc(lane.wire.clone(), request).await {
                 Ok(answer) => return Ok(answer.into_inner()),
                 Err(status) => {
                     if is_of_transport(&status) || again(&status) {
