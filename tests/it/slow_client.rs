@@ -34,6 +34,28 @@ async fn a_head_that_never_ends_is_given_up_and_nobody_else_waits() {
     world.stop().await;
 }
 
+/// Whoever keeps connections keeps them for a minute or so, and takes it that they are there.
+#[tokio::test]
+async fn a_connection_that_rests_longer_than_a_head_may_take_is_there_for_the_next_request() {
+    let world = World::start().await;
+    let mut stream = TcpStream::connect(address(&world)).await.unwrap();
+    for rest in [0, 20] {
+        tokio::time::sleep(Duration::from_secs(rest)).await;
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n").await.unwrap();
+        let mut answer = [0; 15];
+        stream.read_exact(&mut answer).await.unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 200 OK");
+        let mut more = [0; 4096];
+        assert!(stream.read(&mut more).await.unwrap() > 0);
+    }
+    // once it has begun, its head has to hurry as the first one had
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nx-half: ").await.unwrap();
+    let began = Instant::now();
+    let end = tokio::time::timeout(Duration::from_secs(25), stream.read_to_end(&mut Vec::new())).await;
+    assert!(end.is_ok() && began.elapsed() < Duration::from_secs(20), "given up after {:?}", began.elapsed());
+    world.stop().await;
+}
+
 #[tokio::test]
 async fn half_a_body_is_no_request() {
     let world = World::start().await;

@@ -1,5 +1,7 @@
 //! Connections from outside: taken one by one, told to hurry, and ended in order.
 
+mod head;
+
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,9 +20,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-/// How long a connection may take to send the head of a request. One that dawdles holds nothing but itself, and not for
-/// long.
-const HEAD: Duration = Duration::from_secs(15);
+use self::head::{HEAD, HeadTimer};
+
 /// How a connection of HTTP/2 begins.
 const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// The most bytes of all headers of a request of HTTP/2: a whole token of four links and what stands beside it.
@@ -33,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Serves the routes until it is told to stop, then lets open requests end for `drain`.
 pub(crate) async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken, drain: Duration) {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
+    builder.http1().header_read_timeout(HEAD);
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -54,14 +55,17 @@ pub(crate) async fn serve(listener: TcpListener, routes: Router, stop: Cancellat
             request.extensions_mut().insert(ConnectInfo(peer));
             routes.clone().oneshot(request)
         });
-        let (builder, watcher, stop) = (builder.clone(), open.watcher(), stop.clone());
+        let (mut builder, watcher, stop) = (builder.clone(), open.watcher(), stop.clone());
+        let timer = HeadTimer::default();
+        builder.http1().timer(timer.clone());
         tokio::spawn(async move {
             let begun = tokio::select! {
                 () = stop.cancelled() => false,
                 begun = tokio::time::timeout(HEAD, speaks(&stream)) => begun.is_ok_and(|speaks| speaks),
             };
             if begun {
-                let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+                let stream = TokioIo::new(timer.watch(stream));
+                let connection = builder.serve_connection_with_upgrades(stream, service).into_owned();
                 // a client that breaks off is no news
                 let _ = watcher.watch(connection).await;
             }
