@@ -1,51 +1,107 @@
 //! The commit point as its callers see it: one at a time, in groups underneath.
 
-use std::sync::Arc;
-
 use callbook_domain::clock::Clock;
+use callbook_store::own::OwnConnection;
 use sqlx::PgPool;
 use tracing::Instrument as _;
 
-use crate::group::{Grouped, Refused};
+use crate::group::{Grouped, Refused, Work};
 use crate::store;
 pub use crate::store::commit::Candidate;
 pub use crate::store::finish::{Finished, Part};
 
 /// The three kinds of grouped transactions of an executor.
 pub struct Committer {
-    intents: Grouped<Candidate, bool>,
-    results: Grouped<Finished, bool>,
-    reads: Grouped<(Candidate, Finished), bool>,
+    intents: Grouped<Intents>,
+    results: Grouped<Results>,
+    reads: Grouped<Reads>,
+}
+
+#[derive(Clone)]
+struct Intents {
+    pool: PgPool,
+    clock: Clock,
+}
+
+#[derive(Clone)]
+struct Results(PgPool);
+
+#[derive(Clone)]
+struct Reads(PgPool);
+
+impl Work for Intents {
+    type Member = Candidate;
+    type Answer = bool;
+    type Lane = OwnConnection;
+    const KIND: &'static str = "intent";
+
+    fn weigh(candidate: &Candidate) -> usize {
+        candidate.bytes()
+    }
+
+    fn lane(&self) -> OwnConnection {
+        OwnConnection::beside(&self.pool)
+    }
+
+    async fn settle(&self, own: &mut OwnConnection, group: &[Candidate]) -> sqlx::Result<Vec<bool>> {
+        let mut connection = own.take().await?;
+        let passed = store::commit::commit(&mut connection, group, &self.clock).await?;
+        own.give_back(connection);
+        Ok(passed)
+    }
+}
+
+impl Work for Results {
+    type Member = Finished;
+    type Answer = bool;
+    type Lane = OwnConnection;
+    const KIND: &'static str = "result";
+
+    fn weigh(finished: &Finished) -> usize {
+        finished.bytes()
+    }
+
+    fn lane(&self) -> OwnConnection {
+        OwnConnection::beside(&self.0)
+    }
+
+    async fn settle(&self, own: &mut OwnConnection, group: &[Finished]) -> sqlx::Result<Vec<bool>> {
+        let mut connection = own.take().await?;
+        let stored = store::finish::finish(&mut connection, group).await?;
+        own.give_back(connection);
+        Ok(group.iter().map(|finished| stored.contains(&finished.id)).collect())
+    }
+}
+
+impl Work for Reads {
+    type Member = (Candidate, Finished);
+    type Answer = bool;
+    type Lane = OwnConnection;
+    const KIND: &'static str = "read";
+
+    fn weigh((candidate, finished): &(Candidate, Finished)) -> usize {
+        candidate.bytes() + finished.bytes()
+    }
+
+    fn lane(&self) -> OwnConnection {
+        OwnConnection::beside(&self.0)
+    }
+
+    async fn settle(&self, own: &mut OwnConnection, group: &[(Candidate, Finished)]) -> sqlx::Result<Vec<bool>> {
+        let mut connection = own.take().await?;
+        store::read::write(&mut connection, group).await?;
+        own.give_back(connection);
+        Ok(vec![true; group.len()])
+    }
 }
 
 impl Committer {
-    /// Starts the lanes on a pool. The clock tells when a token is over.
+    /// Starts the lanes, each with a connection of its own beside the pool's. The clock tells when a token is over.
     pub fn start(pool: &PgPool, clock: &Clock) -> Self {
-        let (intents, results, reads) = (pool.clone(), pool.clone(), pool.clone());
-        let clock = clock.clone();
         Committer {
-            intents: Grouped::start("intent", Candidate::bytes, move |group: Arc<[Candidate]>| {
-                let (pool, clock) = (intents.clone(), clock.clone());
-                async move { store::commit::commit(&pool, &group, &clock).await }
-            }),
-            results: Grouped::start("result", Finished::bytes, move |group: Arc<[Finished]>| {
-                let pool = results.clone();
-                async move {
-                    let stored = store::finish::finish(&pool, &group).await?;
-                    Ok(group.iter().map(|finished| stored.contains(&finished.id)).collect())
-                }
-            }),
-            reads: Grouped::start(
-                "read",
-                |(candidate, finished)| candidate.bytes() + finished.bytes(),
-                move |group: Arc<[(Candidate, Finished)]>| {
-                    let pool = reads.clone();
-                    async move {
-                        store::read::write(&pool, &group).await?;
-                        Ok(vec![true; group.len()])
-                    }
-                },
-            ),
+            intents: Grouped::start(&Intents { pool: pool.clone(), clock: clock.clone() }),
+            results: Grouped::start(&Results(pool.clone())),
+            reads: Grouped::start(&Reads(pool.clone())),
         }
     }
 

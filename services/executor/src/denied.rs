@@ -2,7 +2,7 @@
 //! database does not answer, is dropped and counted.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use callbook_domain::caller::Caller;
@@ -13,7 +13,7 @@ use callbook_domain::row::timestamp;
 use sqlx::PgPool;
 
 use crate::App;
-use crate::group::Grouped;
+use crate::group::{Grouped, Work};
 use crate::store::commit::lineage_ids;
 use crate::store::denied::{self, Denied};
 
@@ -28,26 +28,38 @@ pub const SOMEBODY: &str = "cap:unknown";
 
 /// The way of refusals into the log.
 pub struct Denials {
-    queue: Grouped<Denied, ()>,
+    queue: Grouped<Refusals>,
     recent: Mutex<HashMap<String, (Instant, u32)>>,
+}
+
+#[derive(Clone)]
+struct Refusals(PgPool);
+
+impl Work for Refusals {
+    type Member = Denied;
+    type Answer = ();
+    type Lane = ();
+    const KIND: &'static str = "denied";
+
+    fn weigh(denied: &Denied) -> usize {
+        denied.event.len()
+    }
+
+    fn lane(&self) {}
+
+    async fn settle(&self, (): &mut (), group: &[Denied]) -> sqlx::Result<Vec<()>> {
+        let written = denied::write(&self.0, group).await;
+        if let Err(error) = &written {
+            tracing::warn!(%error, refusals = group.len(), "refusals cannot be written");
+        }
+        written.map(|()| vec![(); group.len()])
+    }
 }
 
 impl Denials {
     /// Starts the writers on a pool.
     pub fn start(pool: &PgPool) -> Self {
-        let pool = pool.clone();
-        let write = move |group: Arc<[Denied]>| {
-            let pool = pool.clone();
-            async move {
-                let written = denied::write(&pool, &group).await;
-                if let Err(error) = &written {
-                    tracing::warn!(%error, refusals = group.len(), "refusals cannot be written");
-                }
-                written.map(|()| vec![(); group.len()])
-            }
-        };
-        let weigh = |denied: &Denied| denied.event.len();
-        Denials { queue: Grouped::start("denied", weigh, write), recent: Mutex::default() }
+        Denials { queue: Grouped::start(&Refusals(pool.clone())), recent: Mutex::default() }
     }
 
     fn offer(&self, caller: &str, denied: Denied) {

@@ -20,12 +20,38 @@ const WORK: Duration = Duration::from_secs(15);
 /// How many may wait. Past it the executor is overloaded.
 const QUEUE: usize = 4_096;
 
-type Reply<R> = oneshot::Sender<sqlx::Result<R>>;
-type Waiting<T, R> = Arc<Mutex<mpsc::Receiver<(T, Reply<R>)>>>;
+/// One kind of work that is done in groups.
+pub trait Work: Clone + Send + Sync + 'static {
+    /// What comes in.
+    type Member: Clone + Send + Sync + 'static;
+    /// What a member is told.
+    type Answer: Send + 'static;
+    /// What a lane has for itself, a connection for example.
+    type Lane: Send;
+    /// The kind in metrics.
+    const KIND: &'static str;
+
+    /// A member's bytes.
+    fn weigh(member: &Self::Member) -> usize;
+
+    /// A new lane.
+    fn lane(&self) -> Self::Lane;
+
+    /// Does the work for a group and gives one answer for each member, in order.
+    fn settle(
+        &self,
+        lane: &mut Self::Lane,
+        group: &[Self::Member],
+    ) -> impl Future<Output = sqlx::Result<Vec<Self::Answer>>> + Send;
+}
+
+type Reply<W> = oneshot::Sender<sqlx::Result<<W as Work>::Answer>>;
+type Member<W> = (<W as Work>::Member, Reply<W>);
+type Waiting<W> = Arc<Mutex<mpsc::Receiver<Member<W>>>>;
 
 /// The entrance to one kind of grouped work.
-pub struct Grouped<T, R> {
-    queue: mpsc::Sender<(T, Reply<R>)>,
+pub struct Grouped<W: Work> {
+    queue: mpsc::Sender<Member<W>>,
 }
 
 /// Why nothing came back.
@@ -41,34 +67,25 @@ pub enum Refused {
     Lost,
 }
 
-impl<T, R> Grouped<T, R>
-where
-    T: Clone + Send + Sync + 'static,
-    R: Send + 'static,
-{
-    /// Starts the lanes. `work` takes a group and gives one answer for each member, in order; `weigh` tells a member's
-    /// bytes.
-    pub fn start<W, F>(kind: &'static str, weigh: fn(&T) -> usize, work: W) -> Self
-    where
-        W: Fn(Arc<[T]>) -> F + Clone + Send + Sync + 'static,
-        F: Future<Output = sqlx::Result<Vec<R>>> + Send + 'static,
-    {
+impl<W: Work> Grouped<W> {
+    /// Starts the lanes.
+    pub fn start(work: &W) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE);
         let waiting = Arc::new(Mutex::new(waiting));
         for _ in 0..LANES {
-            tokio::spawn(lane(kind, weigh, waiting.clone(), work.clone()));
+            tokio::spawn(lane(waiting.clone(), work.clone()));
         }
         Grouped { queue }
     }
 
     /// Hands one member in and waits for nothing.
-    pub fn offer(&self, member: T) -> Result<(), Refused> {
+    pub fn offer(&self, member: W::Member) -> Result<(), Refused> {
         let (reply, _) = oneshot::channel();
         self.enter(member, reply)
     }
 
     /// Hands one member in and waits for its answer.
-    pub async fn submit(&self, member: T) -> Result<R, Refused> {
+    pub async fn submit(&self, member: W::Member) -> Result<W::Answer, Refused> {
         let (reply, answer) = oneshot::channel();
         self.enter(member, reply)?;
         match answer.await {
@@ -77,7 +94,7 @@ where
         }
     }
 
-    fn enter(&self, member: T, reply: Reply<R>) -> Result<(), Refused> {
+    fn enter(&self, member: W::Member, reply: Reply<W>) -> Result<(), Refused> {
         self.queue.try_send((member, reply)).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => Refused::Full,
             mpsc::error::TrySendError::Closed(_) => Refused::Stopped,
@@ -85,23 +102,18 @@ where
     }
 }
 
-async fn lane<T, R, W, F>(kind: &'static str, weigh: fn(&T) -> usize, waiting: Waiting<T, R>, work: W)
-where
-    T: Clone + Send + Sync + 'static,
-    R: Send + 'static,
-    W: Fn(Arc<[T]>) -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = sqlx::Result<Vec<R>>> + Send + 'static,
-{
+async fn lane<W: Work>(waiting: Waiting<W>, work: W) {
+    let mut own = work.lane();
     loop {
         let mut came = Vec::new();
         if waiting.lock().await.recv_many(&mut came, GROUP).await == 0 {
             return;
         }
-        for group in portions(came, weigh) {
-            metrics::histogram!("commit_group_calls", "kind" => kind).record(group.len() as f64);
+        for group in portions(came, W::weigh) {
+            metrics::histogram!("commit_group_calls", "kind" => W::KIND).record(group.len() as f64);
             let began = std::time::Instant::now();
-            settle(group, &work).await;
-            metrics::histogram!("commit_seconds", "kind" => kind).record(began.elapsed().as_secs_f64());
+            settle(group, &work, &mut own).await;
+            metrics::histogram!("commit_seconds", "kind" => W::KIND).record(began.elapsed().as_secs_f64());
         }
     }
 }
@@ -121,16 +133,11 @@ fn portions<T, R>(came: Vec<(T, R)>, weigh: fn(&T) -> usize) -> Vec<Vec<(T, R)>>
     portions
 }
 
-async fn settle<T, R, W, F>(group: Vec<(T, Reply<R>)>, work: &W)
-where
-    T: Clone + Send + Sync + 'static,
-    W: Fn(Arc<[T]>) -> F,
-    F: Future<Output = sqlx::Result<Vec<R>>>,
-{
+async fn settle<W: Work>(group: Vec<Member<W>>, work: &W, own: &mut W::Lane) {
     let mut open = vec![group];
     while let Some(mut group) = open.pop() {
-        let members: Arc<[T]> = group.iter().map(|(member, _)| member.clone()).collect();
-        let worked = tokio::time::timeout(WORK, work(members)).await;
+        let members: Vec<W::Member> = group.iter().map(|(member, _)| member.clone()).collect();
+        let worked = tokio::time::timeout(WORK, work.settle(own, &members)).await;
         match worked.unwrap_or(Err(sqlx::Error::PoolTimedOut)) {
             Ok(answers) => {
                 debug_assert_eq!(answers.len(), group.len());
@@ -138,7 +145,7 @@ where
                     let _ = reply.send(Ok(answer)); // nobody waits any more
                 }
             }
-            Err(error) if group.len() == 1 || callbook_store::fault::is_outage(&error) => fail(group, error),
+            Err(error) if group.len() == 1 || callbook_store::fault::is_outage(&error) => fail::<W>(group, error),
             Err(_) => {
                 let tail = group.split_off(group.len() / 2);
                 open.push(tail);
@@ -149,7 +156,7 @@ where
 }
 
 /// `sqlx::Error` cannot be copied: the first member gets it, the others one of the same kind.
-fn fail<T, R>(group: Vec<(T, Reply<R>)>, error: sqlx::Error) {
+fn fail<W: Work>(group: Vec<Member<W>>, error: sqlx::Error) {
     let mut error = Some(error);
     for (_, reply) in group {
         let _ = reply.send(Err(error.take().unwrap_or(sqlx::Error::PoolTimedOut)));
@@ -168,19 +175,34 @@ mod tests {
         assert_eq!(sizes, [1, 1, 2, 1, 1]);
     }
 
+    /// Doubles what it is given and fails a group with a 13 in it.
+    #[derive(Clone)]
+    struct Double;
+
+    impl Work for Double {
+        type Member = u32;
+        type Answer = u32;
+        type Lane = ();
+        const KIND: &'static str = "test";
+
+        fn weigh(_: &u32) -> usize {
+            1
+        }
+
+        fn lane(&self) {}
+
+        async fn settle(&self, (): &mut (), group: &[u32]) -> sqlx::Result<Vec<u32>> {
+            tokio::task::yield_now().await;
+            match group.contains(&13) {
+                true => Err(sqlx::Error::RowNotFound),
+                false => Ok(group.iter().map(|n| n * 2).collect()),
+            }
+        }
+    }
+
     #[tokio::test]
     async fn one_bad_member_does_not_fail_its_neighbours() {
-        let doubled = Arc::new(Grouped::start(
-            "test",
-            |_| 1,
-            |group: Arc<[u32]>| async move {
-                tokio::task::yield_now().await;
-                match group.contains(&13) {
-                    true => Err(sqlx::Error::RowNotFound),
-                    false => Ok(group.iter().map(|n| n * 2).collect()),
-                }
-            },
-        ));
+        let doubled = Arc::new(Grouped::start(&Double));
         let calls: Vec<_> = (0..100u32)
             .map(|n| {
                 let doubled = doubled.clone();

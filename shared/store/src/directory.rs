@@ -203,6 +203,8 @@ async fn listen(directory: Arc<Directory>) {
             while listener.recv().await.is_ok() {
                 directory.wake.notify_one();
             }
+            // a database that went away is noticed now and not at the next look
+            directory.wake.notify_one();
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }

@@ -9,6 +9,7 @@ pub mod history;
 pub mod fault;
 pub mod feed;
 pub mod lock;
+pub mod own;
 pub mod pool;
 pub mod principal;
 mod stored;

@@ -7,7 +7,13 @@ use sqlx::{ConnectOptions, Connection, Executor, PgPool};
 
 /// A connection that was idle for longer is tried before it is used: after a restart of Postgres all of them are dead,
 /// and each would cost a caller its request. Those in steady use pay nothing.
-const RESTED: Duration = Duration::from_secs(1);
+pub(crate) const RESTED: Duration = Duration::from_secs(1);
+
+/// What every connection does first. The commit point stands on statements that see what was committed before they began,
+/// whatever a database's default.
+pub(crate) const PREPARE: &str = "set role callbook_app; set timezone to 'UTC'; \
+    set default_transaction_isolation to 'read committed'; set lock_timeout to '10s'; \
+    set idle_in_transaction_session_timeout to '30s'";
 
 /// Brings the schema to this build's version, as the role that owns it.
 ///
@@ -73,10 +79,9 @@ pub fn connect(options: &PgConnectOptions, max_connections: u32) -> PgPool {
                 Ok(true)
             })
         })
-        // the commit point stands on statements that see what was committed before they began, whatever a database's default
         .after_connect(|connection, _| {
             Box::pin(async move {
-                connection.execute("set role callbook_app; set timezone to 'UTC'; set default_transaction_isolation to 'read committed'; set lock_timeout to '10s'; set idle_in_transaction_session_timeout to '30s'").await?;
+                connection.execute(PREPARE).await?;
                 Ok(())
             })
         })

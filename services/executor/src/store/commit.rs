@@ -133,14 +133,14 @@ macro_rules! column {
 /// Commits those of the group that are still true, and says of each whether it passed. Repeats of an approved call have one
 /// id, so it is not the id that says it. The group is sorted, so that two groups cannot wait for each other. Approvals are
 /// locked before counters, and counters before invocations are written.
-pub async fn commit(pool: &PgPool, group: &[Candidate], clock: &Clock) -> sqlx::Result<Vec<bool>> {
-    let mut transaction = pool.begin().await?;
-    lock::shared(&mut transaction).await?;
+pub async fn commit(connection: &mut PgConnection, group: &[Candidate], clock: &Clock) -> sqlx::Result<Vec<bool>> {
+    let mut transaction = lock::begin_shared(connection).await?;
     let now = clock.now();
     let standing: Vec<&Candidate> = group.iter().filter(|candidate| !candidate.is_over(now)).collect();
     let approved = approved(&mut transaction, standing, now).await?;
     let granted = uses::grant(&mut transaction, approved).await?;
     if granted.is_empty() {
+        transaction.rollback().await?;
         return Ok(vec![false; group.len()]);
     }
     let admitted = insert(&mut transaction, &granted).await?;
@@ -258,12 +258,8 @@ async fn insert(connection: &mut PgConnection, group: &[&Candidate]) -> sqlx::Re
     .await
 }
 
-/// Whether a call of read mode, which passes no commit point, may run all the same: its row stands at the revision that
-/// we hold and its credential was not taken back and is not over. Without a database nothing runs.
-pub async fn still_true(pool: &PgPool, candidate: &Candidate, now: OffsetDateTime) -> Result<bool> {
-    if candidate.is_over(now) {
-        return Ok(false);
-    }
+/// Whether the row stands at the revision that we hold and the credential was not taken back.
+pub async fn still_true(pool: &PgPool, candidate: &Candidate) -> Result<bool> {
     sqlx::query_scalar!(
         r#"select exists (
              select 1 from directory where key = $1 and revision = $2 and enabled

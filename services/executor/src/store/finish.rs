@@ -1,7 +1,7 @@
 //! Results in SQL: state, event and payload of a group of calls, committed before any of them is answered.
 
 use callbook_domain::event::Sealed;
-use sqlx::{PgConnection, PgPool};
+use sqlx::PgConnection;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -68,14 +68,11 @@ macro_rules! column {
 
 /// Writes a group of results and gives the ids of those that were still running. One that another executor has already
 /// called unknown keeps that.
-pub async fn finish(pool: &PgPool, group: &[Finished]) -> sqlx::Result<Vec<Uuid>> {
-    let mut transaction = pool.begin().await?;
-    let mut stored = update(&mut transaction, group).await?;
-    parts(&mut transaction, group, &stored).await?;
+pub async fn finish(connection: &mut PgConnection, group: &[Finished]) -> sqlx::Result<Vec<Uuid>> {
+    let mut stored = write(connection, group).await?;
     if stored.len() < group.len() {
-        stored.extend(done_before(&mut transaction, group).await?);
+        stored.extend(done_before(connection, group).await?);
     }
-    transaction.commit().await?;
     Ok(stored)
 }
 
@@ -87,7 +84,9 @@ async fn done_before(connection: &mut PgConnection, group: &[Finished]) -> sqlx:
         .await
 }
 
-async fn update(connection: &mut PgConnection, group: &[Finished]) -> sqlx::Result<Vec<Uuid>> {
+/// One statement, which is its own transaction.
+async fn write(connection: &mut PgConnection, group: &[Finished]) -> sqlx::Result<Vec<Uuid>> {
+    let kept = kept(group);
     sqlx::query_scalar!(
         r#"with done as (
              select * from unnest(
@@ -106,6 +105,11 @@ async fn update(connection: &mut PgConnection, group: &[Finished]) -> sqlx::Resu
          ), logged as (
              insert into event (at, kind, invocation, key, actor, body)
              select d.at, 'result', d.id, d.key, d.actor, d.event from done d join stored using (id)
+         ), kept as (
+             insert into payload (invocation, part, nonce, bytes, media_type)
+             select k.* from unnest($17::uuid[], $18::text[], $19::bytea[], $20::bytea[], $21::text[])
+                 as k (id, part, nonce, bytes, media_type) join stored using (id)
+             on conflict on constraint payload_part_of do nothing
          )
          select id as "id!" from stored"#,
         column!(group, |f| f.id),
@@ -124,6 +128,11 @@ async fn update(connection: &mut PgConnection, group: &[Finished]) -> sqlx::Resu
         column!(group, |f| f.event.clone()),
         column!(group, |f| f.own_cost_usd),
         column!(group, |f| f.cost_usd),
+        column!(kept, |(id, _)| *id),
+        column!(kept, |(_, part)| part.name.to_owned()),
+        column!(kept, |(_, part)| part.sealed.nonce.clone()),
+        column!(kept, |(_, part)| part.sealed.bytes.clone()),
+        column!(kept, |(_, part)| part.media_type.clone()),
     )
     .fetch_all(connection)
     .await
@@ -134,26 +143,7 @@ pub fn output_bytes(finished: &Finished) -> i64 {
     output.map_or(0, |part| i64::try_from(part.sealed.bytes.len()).unwrap_or(i64::MAX))
 }
 
-pub async fn parts(connection: &mut PgConnection, group: &[Finished], stored: &[Uuid]) -> sqlx::Result<()> {
-    let kept: Vec<(Uuid, &Part)> = group
-        .iter()
-        .filter(|finished| stored.contains(&finished.id))
-        .flat_map(|finished| finished.parts.iter().map(|part| (finished.id, part)))
-        .collect();
-    if kept.is_empty() {
-        return Ok(());
-    }
-    sqlx::query!(
-        "insert into payload (invocation, part, nonce, bytes, media_type)
-         select * from unnest($1::uuid[], $2::text[], $3::bytea[], $4::bytea[], $5::text[])
-         on conflict on constraint payload_part_of do nothing",
-        column!(kept, |(id, _)| *id),
-        column!(kept, |(_, part)| part.name.to_owned()),
-        column!(kept, |(_, part)| part.sealed.nonce.clone()),
-        column!(kept, |(_, part)| part.sealed.bytes.clone()),
-        column!(kept, |(_, part)| part.media_type.clone()),
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
+/// Every part with its invocation.
+fn kept(group: &[Finished]) -> Vec<(Uuid, &Part)> {
+    group.iter().flat_map(|finished| finished.parts.iter().map(|part| (finished.id, part))).collect()
 }
