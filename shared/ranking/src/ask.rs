@@ -44,7 +44,7 @@ impl Index {
         let mut fitting = self.candidates(&reading, &may_answer);
         let scale = Scale::of(fitting.iter().map(|c| c.overlap), reading.asked.len(), reading.rarest);
         fitting.retain(|c| c.overlap.fits(&scale));
-        fitting.iter_mut().for_each(|c| c.order = c.overlap.order(&scale));
+        fitting.iter_mut().for_each(|c| c.place(&scale));
         fitting.sort_unstable_by(Candidate::compare);
         let (written, spoken) = self.named(question.text, &reading, scale.best_weight(), &may_answer);
         let (recommended, demoted) = self.standing(&reading, &may_answer);

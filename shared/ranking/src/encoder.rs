@@ -5,8 +5,9 @@
 //! needs nothing but its table, which is in the binary (`model/README.md`). The crate `tokenizers` cuts words into the
 //! same pieces, with some forty dependencies for a loop of a dozen lines over one fixed list.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
+
+use hashbrown::HashMap;
 
 use crate::sharing::Lookup;
 use crate::typo;
@@ -41,19 +42,15 @@ impl Meaning {
     /// comes again counts by the square root of how often, or, where `each_once`, not at all.
     pub(crate) fn of<'t>(texts: impl IntoIterator<Item = (&'t str, f32)>, each_once: bool) -> Option<Meaning> {
         let mut counted: Vec<Counted> = Vec::new();
-        let mut places = HashMap::new();
         for (text, weight) in texts {
-            MODEL.pieces(text, |piece| match places.get(&piece) {
+            MODEL.pieces(text, |piece| match counted.iter().position(|before| before.piece == piece) {
                 Some(place) => {
-                    let before: &mut Counted = &mut counted[*place];
+                    let before = &mut counted[place];
                     before.count += if each_once { 0.0 } else { 1.0 };
                     before.weight = before.weight.max(weight);
                 }
                 None if counted.len() == MAX_PIECES => {}
-                None => {
-                    places.insert(piece, counted.len());
-                    counted.push(Counted { piece, count: 1.0, weight });
-                }
+                None => counted.push(Counted { piece, count: 1.0, weight }),
             });
         }
         MODEL.sum(&counted)

@@ -66,7 +66,7 @@ impl Index {
         let Some(slot) = self.free_slot() else { return };
         let row = Row::read(entry, &mut self.vocabulary);
         for word in &row.words {
-            self.vocabulary.post(word.term, slot, word.weight);
+            self.vocabulary.post(word.term(), slot, word.weight());
         }
         self.by_key.insert(row.key.as_str().as_bytes(), slot);
         self.mentions.insert(&row.key, slot);
@@ -81,7 +81,7 @@ impl Index {
         let Some(slot) = self.slot(key) else { return false };
         let Some(row) = self.rows.at_mut(slot).take() else { return false };
         for word in &row.words {
-            self.vocabulary.unpost(word.term, slot);
+            self.vocabulary.unpost(word.term(), slot);
         }
         for surface in &row.surfaces {
             self.vocabulary.forget(*surface);

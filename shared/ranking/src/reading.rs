@@ -1,7 +1,9 @@
 //! A question, read.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
+
+use hashbrown::HashMap;
 
 use crate::encoder::{self, Meaning};
 use crate::index::Index;
@@ -147,27 +149,33 @@ impl Reading {
 
     /// The question's word that is this word of a row.
     pub(crate) fn asks_for(&self, held: Held) -> Option<&Asked> {
-        if self.sieve & 1 << (held.term % 64) == 0 {
+        if !self.may_ask_for(held) {
             return None;
         }
-        let at = self.places.binary_search_by_key(&held.term, |(term, _)| *term).ok()?;
+        let at = self.places.binary_search_by_key(&held.term(), |(term, _)| *term).ok()?;
         self.asked.get(self.places[at].1)
+    }
+
+    fn may_ask_for(&self, held: Held) -> bool {
+        self.sieve & 1 << (held.term() % 64) != 0
     }
 
     /// How the question and a row meet.
     pub(crate) fn overlap(&self, row: &Row, index: &Index) -> Overlap {
+        const NAMES: u8 = Field::Key.bit() | Field::Category.bit();
         let (mut weight, mut question, mut words) = (0.0, 0.0, 0.0);
         let (mut key, mut category) = (Share::default(), Share::default());
-        for held in &row.words {
+        // most words of most rows are neither in the question nor in a name
+        for held in row.words.iter().filter(|held| self.may_ask_for(**held) || held.is_in_any(NAMES)) {
             let asked = self.asks_for(*held);
             if let Some(asked) = asked {
-                weight += asked.telling * score::from_step(held.weight);
+                weight += asked.telling * score::from_step(held.weight());
                 question += asked.telling;
                 words += asked.share;
             }
             for (share, field) in [(&mut key, Field::Key), (&mut category, Field::Category)] {
                 if held.is_in(field) {
-                    share.add(self.base - index.vocabulary.idf_part(held.term), asked.is_some());
+                    share.add(self.base - index.vocabulary.idf_part(held.term()), asked.is_some());
                 }
             }
         }

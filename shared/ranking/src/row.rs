@@ -1,10 +1,10 @@
 //! A row as the index holds it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use callbook_domain::key::Key;
 use callbook_domain::row::{Effect, Risk, RowType};
+use hashbrown::HashMap;
 
 use crate::encoder::{Meaning, Sketch};
 use crate::entry::Entry;
@@ -35,6 +35,11 @@ impl Field {
         Field::ArgumentMeaning,
         Field::Notes,
     ];
+
+    /// The field as a bit.
+    pub(crate) const fn bit(self) -> u8 {
+        1 << self as u8
+    }
 
     /// Whether the last word of a phrase tells more than those before it.
     fn has_phrases(self) -> bool {
@@ -76,19 +81,38 @@ pub(crate) struct Row {
     pub(crate) meanings: Box<[Meaning]>,
 }
 
-/// A word of a row.
+/// A word of a row, in as few bytes as it takes: a row has some thirty of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
-    pub(crate) term: u32,
-    /// See [`score::word_weight`].
-    pub(crate) weight: u8,
+    term: [u8; 3],
+    weight: u8,
     /// One bit for each field that has the word.
     fields: u8,
 }
 
 impl Held {
+    fn new(term: u32, weight: u8, fields: u8) -> Self {
+        let [a, b, c, _] = term.to_le_bytes();
+        Held { term: [a, b, c], weight, fields }
+    }
+
+    pub(crate) fn term(self) -> u32 {
+        let [a, b, c] = self.term;
+        u32::from_le_bytes([a, b, c, 0])
+    }
+
+    /// See [`score::word_weight`].
+    pub(crate) fn weight(self) -> u8 {
+        self.weight
+    }
+
     pub(crate) fn is_in(self, field: Field) -> bool {
-        self.fields & 1 << field as u8 != 0
+        self.is_in_any(field.bit())
+    }
+
+    /// Whether one of these fields has the word.
+    pub(crate) fn is_in_any(self, bits: u8) -> bool {
+        self.fields & bits != 0
     }
 
     /// The most telling field that has the word.
@@ -120,7 +144,7 @@ impl Row {
             row_type: entry.row_type,
             effect: entry.effect,
             risk: entry.risk,
-            norm: score::norm(words.iter().map(|word| word.weight)),
+            norm: score::norm(words.iter().map(|word| word.weight())),
             words,
             surfaces,
             meanings: meanings_of(entry),
@@ -181,7 +205,7 @@ impl Reader<'_> {
                     return;
                 }
                 left -= 1;
-                let place = self.count(field, word);
+                let Some(place) = self.count(field, word) else { return };
                 let same_phrase = field.has_phrases() && (gap != Gap::Stop || field == Field::Key);
                 if let Some(last) = last.filter(|_| same_phrase && !word.starts_with(|c: char| c.is_numeric())) {
                     self.counts[last].1[field as usize] -= score::HEAD - score::MODIFIER;
@@ -191,16 +215,16 @@ impl Reader<'_> {
         }
     }
 
-    /// Counts a word as the last of its phrase.
-    fn count(&mut self, field: Field, word: &str) -> usize {
-        let (surface, term) = self.vocabulary.learn(word);
+    /// Counts a word as the last of its phrase; nothing where the vocabulary is full.
+    fn count(&mut self, field: Field, word: &str) -> Option<usize> {
+        let (surface, term) = self.vocabulary.learn(word)?;
         self.surfaces.push(surface);
         let place = *self.places.entry(term).or_insert_with(|| {
             self.counts.push((term, Counts::default()));
             self.counts.len() - 1
         });
         self.counts[place].1[field as usize] += score::HEAD;
-        place
+        Some(place)
     }
 
     fn finish(mut self) -> (Box<[Held]>, Box<[u32]>) {
@@ -213,10 +237,9 @@ impl Reader<'_> {
             }
             !again
         });
-        let held = |(term, counts): &(u32, Counts)| Held {
-            term: *term,
-            weight: score::word_weight(counts, &self.bounds),
-            fields: (0..counts.len()).filter(|f| counts[*f] > 0).fold(0, |bits, f| bits | 1 << f),
+        let held = |(term, counts): &(u32, Counts)| {
+            let fields = (0..counts.len()).filter(|f| counts[*f] > 0).fold(0, |bits, f| bits | 1 << f);
+            Held::new(*term, score::word_weight(counts, &self.bounds), fields)
         };
         (self.counts.iter().map(held).collect(), self.surfaces.into_boxed_slice())
     }

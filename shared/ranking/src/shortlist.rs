@@ -7,7 +7,7 @@ use crate::encoder::Meaning;
 use crate::index::Index;
 use crate::reading::Reading;
 use crate::row::Row;
-use crate::score::{self, NEAREST, Overlap, SHORTLIST};
+use crate::score::{self, NEAREST, Overlap, SHORTLIST, Scale};
 use crate::vocabulary::Posting;
 
 /// A row on its way into the answer.
@@ -18,14 +18,22 @@ pub(crate) struct Candidate<'i> {
     pub(crate) overlap: Overlap,
     /// What the rows of one question are ordered by.
     pub(crate) order: f64,
+    /// The step of [`score::STEPS`] that the order is on.
+    pub(crate) step: f64,
 }
 
 impl Candidate<'_> {
+    /// Puts it where it belongs among the rows of its question.
+    pub(crate) fn place(&mut self, scale: &Scale) {
+        self.order = self.overlap.order(scale);
+        self.step = (self.order * score::STEPS).floor();
+    }
+
     /// The better first; of those that are much the same, the lower planner rank.
     pub(crate) fn compare(&self, other: &Self) -> Ordering {
-        let steps = |candidate: &Self| (candidate.order * score::STEPS).floor();
-        steps(other)
-            .total_cmp(&steps(self))
+        other
+            .step
+            .total_cmp(&self.step)
             .then_with(|| self.row.planner_rank.cmp(&other.row.planner_rank))
             .then_with(|| other.order.total_cmp(&self.order))
             .then_with(|| self.row.key.cmp(&other.row.key))
@@ -46,7 +54,8 @@ impl Index {
         }
         found.sort_unstable_by_key(|(slot, _)| *slot);
         found.dedup_by_key(|(slot, _)| *slot);
-        let candidate = |(slot, row)| Candidate { slot, row, overlap: reading.overlap(row, self), order: 0.0 };
+        let candidate =
+            |(slot, row)| Candidate { slot, row, overlap: reading.overlap(row, self), order: 0.0, step: 0.0 };
         found.into_iter().map(candidate).collect()
     }
 

@@ -37,6 +37,9 @@ struct Term {
     postings: Arc<Vec<Posting>>,
 }
 
+/// The most terms: rows hold their numbers in 24 bits.
+const TERMS: usize = 1 << 24;
+
 /// A row's slot (24 bits) and the weight of the term in it (8 bits), sorted by slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Posting(u32);
@@ -113,16 +116,18 @@ impl Vocabulary {
         (&surface.word, surface.term)
     }
 
-    /// Number of a word that a row holds, and its term. Each call is answered by one [`Vocabulary::forget`].
-    pub(crate) fn learn(&mut self, word: &str) -> (u32, u32) {
+    /// Number of a word that a row holds, and its term; nothing where it would be one term too many. Each word that is
+    /// learnt is answered by one [`Vocabulary::forget`].
+    pub(crate) fn learn(&mut self, word: &str) -> Option<(u32, u32)> {
         if let Some(number) = self.surface(word) {
             let surface = self.surfaces.at_mut(number);
             surface.rows += 1;
-            return (number, surface.term);
+            return Some((number, surface.term));
         }
         let text = stem(word);
         let term = match self.stemmed(&text) {
             Some(term) => term,
+            None if self.free_terms.is_empty() && self.terms.len() == TERMS => return None,
             None => {
                 let new = Term { stem: text.as_ref().into(), surfaces: 0, idf_part: 0.0, postings: Arc::default() };
                 let term = place(&mut self.terms, &mut self.free_terms, new);
@@ -137,7 +142,7 @@ impl Vocabulary {
         if typo::is_spelt(word) {
             typo::misspellings(word, |text| self.by_misspelling.insert(text, number));
         }
-        (number, term)
+        Some((number, term))
     }
 
     /// Takes back one [`Vocabulary::learn`]. The postings of the row must be gone before.
@@ -232,11 +237,11 @@ mod tests {
     #[test]
     fn a_forgotten_word_is_unknown_and_its_number_is_used_again() {
         let mut words = Vocabulary::new();
-        let (number, _) = words.learn("issues");
+        let (number, _) = words.learn("issues").unwrap();
         words.learn("issue");
         words.forget(number);
         assert!(words.term("issues").is_some(), "its ending aside, a row still holds it");
         assert_eq!(words.correct("isssues"), None);
-        assert_eq!(words.learn("other").0, number);
+        assert_eq!(words.learn("other").unwrap().0, number);
     }
 }

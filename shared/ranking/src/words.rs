@@ -1,8 +1,10 @@
 //! How text becomes words: split, lower-case, function words dropped, English endings cut.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use frostem::{Algorithm, Stemmer};
+use hashbrown::HashSet;
 
 /// The longest text that is read, in bytes; what follows is ignored. A question, a docstring section and an
 /// argument list are far shorter; the bound keeps one hostile row or question from costing everybody time.
@@ -25,9 +27,11 @@ const FUNCTION_WORDS: &[&str] = &[
     "your", "yours",
 ];
 
+static IS_FUNCTION_WORD: LazyLock<HashSet<&str>> = LazyLock::new(|| FUNCTION_WORDS.iter().copied().collect());
+
 /// Whether a lower-case word carries grammar only.
 pub(crate) fn is_function_word(word: &str) -> bool {
-    FUNCTION_WORDS.binary_search(&word).is_ok()
+    IS_FUNCTION_WORD.contains(word)
 }
 
 /// The word without its English ending; words of other scripts as they are.

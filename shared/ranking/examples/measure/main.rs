@@ -16,7 +16,13 @@ mod typos;
 
 use std::path::PathBuf;
 
+use cap::Cap;
+use mimalloc::MiMalloc;
 use sets::Set;
+
+/// The product's allocator, and how much is asked of it.
+#[global_allocator]
+static ALLOCATOR: Cap<MiMalloc> = Cap::new(MiMalloc, usize::MAX);
 
 const SETS: [&str; 6] = ["clinc150", "toollinkos", "tldr", "nl2bash", "sealtools", "bfcl"];
 

@@ -13,13 +13,15 @@ pub fn measure(sets: &[Set]) {
         "{:>7}{:>9}{:>10}{:>10}{:>10}{:>10}{:>12}{:>9}",
         "rows", "build", "ask p50", "ask p99", "write p50", "write p99", "shared p99", "B/row"
     );
+    // what there is once, whatever the number of rows
+    std::hint::black_box(Index::build(book(sets, 1)));
     for rows in [1_000, 10_000, 100_000] {
         let entries = book(sets, rows);
-        let before = resident();
+        let before = crate::ALLOCATOR.allocated();
         let start = Instant::now();
         let mut index = Index::build(entries.iter().cloned());
         let built = start.elapsed();
-        let memory = resident().saturating_sub(before) / rows;
+        let memory = (crate::ALLOCATOR.allocated() - before) / rows;
         let times = asks(&index, sets);
         let in_place = writes(&mut index, &entries, Index::upsert);
         let shared = writes(&mut index, &entries, write_to_clone);
@@ -94,10 +96,4 @@ fn write_to_clone(index: &mut Index, entry: &Entry) {
 
 fn percentile(sorted: &[Duration], percent: usize) -> Duration {
     sorted.get(sorted.len() * percent / 100).copied().unwrap_or_default()
-}
-
-/// Bytes that the process holds in memory; 0 where the system does not say.
-fn resident() -> usize {
-    let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    status.split_whitespace().nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
 }
