@@ -1,4 +1,5 @@
-//! A book of 100,000 rows through the front door: imported, asked, listed whole, changed, and loaded by a replica.
+//! A book of 100,000 rows through the front door: imported, asked, listed whole, projected on MCP, changed, and loaded
+//! by a replica.
 //!
 //!     cargo bench -p callbook-tests --bench large
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement that prints its figures")]
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use callbook_tests::book::{saying, with};
 use callbook_tests::database;
+use callbook_tests::mcp::{Client, last};
 use callbook_tests::world::World;
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
@@ -32,6 +34,7 @@ fn main() {
         line("100,000 rows imported and indexed", format!("{:.1} s", imported.as_secs_f64()));
         asks(&world).await;
         listing(&world).await;
+        mcp(&world).await;
         changes(&world).await;
         let began = Instant::now();
         let replica = World::with().database(&world.database_url).start().await;
@@ -103,6 +106,18 @@ async fn listing(world: &World) {
     assert_eq!(seen.len(), ROWS);
     assert!((0..ROWS).all(|n| seen.contains(row(n)["key"].as_str().unwrap())), "a row is not listed");
     line(&format!("every row listed once, {pages} pages"), format!("{:.1} s", began.elapsed().as_secs_f64()));
+}
+
+/// The four tools stay what they are, and the typed ones are every row once.
+async fn mcp(world: &World) {
+    let four = Client::modern(world, "/mcp").send("tools/list", json!({})).await;
+    assert_eq!(last(&four)["result"]["tools"].as_array().map(Vec::len), Some(4), "{}", four.text);
+    line("tools/list of /mcp", format!("{} bytes", four.text.len()));
+    let began = Instant::now();
+    let typed = Client::modern(world, "/mcp/tools").all("tools/list", "tools").await;
+    let names: HashSet<&str> = typed.iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert_eq!((typed.len(), names.len()), (ROWS, ROWS), "a row is not a tool, or is one twice");
+    line("every row listed once as a tool of /mcp/tools", format!("{:.1} s", began.elapsed().as_secs_f64()));
 }
 
 /// One new row at a time, each found by the next ask.

@@ -122,6 +122,20 @@ async fn a_change_is_told_to_those_whose_own_list_it_changes() {
     world.stop().await;
 }
 
+/// Proxies give up on a connection on which nothing comes.
+#[tokio::test]
+async fn a_quiet_stream_says_that_it_is_alive() {
+    let world = World::start().await;
+    let client = Client::modern(&world, "/mcp/tools");
+    let listening = client.request("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
+    let (mut stream, mut seen) = (listening.send().await.unwrap().bytes_stream(), String::new());
+    while !seen.lines().any(|line| line.starts_with(':')) {
+        let piece = tokio::time::timeout(Duration::from_secs(20), stream.next()).await;
+        seen.push_str(&String::from_utf8_lossy(&piece.expect("a comment comes in time").unwrap().unwrap()));
+    }
+    world.stop().await;
+}
+
 #[tokio::test]
 async fn an_issuer_is_found_from_the_refusal_and_too_little_scope_says_what_is_needed() {
     let issuer = OutsideIssuer::start().await;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use callbook_tests::door::{Answer, send};
+use callbook_tests::mcp::Client;
 use callbook_tests::process::Process;
 use callbook_tests::upstream::{Upstream, json as answered};
 use callbook_tests::world::OWNER;
@@ -73,6 +74,20 @@ async fn a_callers_trace_goes_on_to_the_answer_the_receipt_the_log_and_the_upstr
     assert_eq!(lines.len(), 2, "a line at the gateway and one at the service: {lines:?}");
     let log = process.log();
     assert!(!log.contains(OWNER) && !log.contains("wolf"), "neither credentials nor arguments are logged: {log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_trace_in_an_mcp_message_goes_on_to_the_receipt_and_the_upstream() {
+    let (process, upstream) = up().await;
+    for client in [Client::modern(&process, "/mcp/tools"), Client::legacy(&process, "/mcp/tools")] {
+        let meta = json!({"traceparent": format!("00-{TRACE}-{SPAN}-01")});
+        let ran = client.ask("tools/call", json!({"name": "SEND", "arguments": {"word": "wolf"}, "_meta": meta})).await;
+        let id = ran["_meta"]["callbook/invocation_id"].as_str().unwrap();
+        let receipt = process.get(&format!("/api/dispatch?receipt={id}")).await.json();
+        assert_eq!(receipt["trace"], TRACE, "{receipt}");
+        let (trace, span) = parts(&upstream.seen().last().unwrap().headers["traceparent"]);
+        assert!(trace == TRACE && span != SPAN, "{trace} {span}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -169,7 +169,7 @@ async function callbook(name, port, mode) {
 }
 
 async function peer(name, port, path, command, words) {
-  const server = spawn(command, words, { stdio: ['ignore', 'ignore', 'inherit'] });
+  const server = spawn(command, words, { env: { ...process.env, RUST_LOG: 'error' }, stdio: ['ignore', 'ignore', 'inherit'] });
   try {
     await ready(`http://127.0.0.1:${port}${path}`, {}, server);
     await sleep(1000);
