@@ -96,7 +96,7 @@ impl Lookup {
 /// The first place that is not before the tag. Tags are hashes and so spread evenly: the place is near to where their range
 /// says, which a search by halves would find in more steps, most of them mispredicted.
 fn first(shard: &[(u32, u32)], tag: u32) -> usize {
-    let mut at = shard.len() * (tag >> 16) as usize >> 16;
+    let mut at = (shard.len() * (tag >> 16) as usize) >> 16;
     while at > 0 && shard[at - 1].0 >= tag {
         at -= 1;
     }
