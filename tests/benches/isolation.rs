@@ -66,7 +66,8 @@ async fn writes_beside_asks() {
     for n in 0..500 {
         world.create(&book::saying(&format!("ROW_{n}"), &format!("Say the number {n} in words"))).await;
     }
-    let ask = |world: Arc<World>| async move { world.look("/api/dispatch?ask=say+a+number+in+words").await.status };
+    // as the owner: anonymous callers may ask 1,000 times a second, which is not enough here
+    let ask = |world: Arc<World>| async move { world.get("/api/dispatch?ask=say+a+number+in+words").await.status };
     let mut ratios = Vec::new();
     for _ in 0..RUNS {
         let alone = p99(&world, ask).await;

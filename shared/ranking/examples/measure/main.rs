@@ -14,15 +14,15 @@ mod sets;
 mod speed;
 mod typos;
 
+use std::alloc::System;
 use std::path::PathBuf;
 
 use cap::Cap;
-use mimalloc::MiMalloc;
 use sets::Set;
 
-/// The product's allocator, and how much is asked of it.
+/// Counts what is asked of the allocator.
 #[global_allocator]
-static ALLOCATOR: Cap<MiMalloc> = Cap::new(MiMalloc, usize::MAX);
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
 const SETS: [&str; 6] = ["clinc150", "toollinkos", "tldr", "nl2bash", "sealtools", "bfcl"];
 
